@@ -1,0 +1,1 @@
+"""Kafka transports around the runtime: the only package that may import a Kafka client."""

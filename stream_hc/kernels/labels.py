@@ -1,0 +1,67 @@
+"""Label rows in CSR form: close them upward, or cut off what hangs in the air."""
+
+import numpy as np
+from numba import njit
+
+from stream_hc.kernels import Ints, Longs
+
+__all__ = ["close_rows", "truncate_rows"]
+
+
+@njit(cache=True, nogil=True)
+def close_rows(indptr: Longs, indices: Ints, parent_ptr: Longs, parent_idx: Ints) -> tuple[Longs, Ints]:
+    """Return the rows with every ancestor added, sorted and without repetitions."""
+    n_rows, n_nodes = indptr.size - 1, parent_ptr.size - 1
+    seen_in = np.full(n_nodes, -1, np.int64)  # the last row that holds the node
+    stack = np.empty(n_nodes, np.int32)
+    closed_ptr = np.zeros(n_rows + 1, np.int64)
+    closed = np.empty(2 * indices.size + 16, np.int32)
+    size = 0
+    for row in range(n_rows):
+        first = size
+        for k in range(indptr[row], indptr[row + 1]):
+            if seen_in[indices[k]] == row:
+                continue
+            seen_in[indices[k]] = row
+            stack[0] = indices[k]
+            top = 1
+            while top > 0:
+                top -= 1
+                node = stack[top]
+                if size == closed.size:
+                    larger = np.empty(2 * size, np.int32)
+                    larger[:size] = closed
+                    closed = larger
+                closed[size] = node
+                size += 1
+                for j in range(parent_ptr[node], parent_ptr[node + 1]):
+                    if seen_in[parent_idx[j]] != row:
+                        seen_in[parent_idx[j]] = row
+                        stack[top] = parent_idx[j]
+                        top += 1
+        closed[first:size].sort()
+        closed_ptr[row + 1] = size
+    return closed_ptr, closed[:size].copy()
+
+
+@njit(cache=True, nogil=True)
+def truncate_rows(indptr: Longs, indices: Ints, parent_ptr: Longs, parent_idx: Ints) -> tuple[Longs, Ints]:
+    """Return the rows without the nodes that miss an ancestor. Rows must be sorted."""
+    n_rows = indptr.size - 1
+    kept_in = np.full(parent_ptr.size - 1, -1, np.int64)  # the last row that keeps the node
+    kept_ptr = np.zeros(n_rows + 1, np.int64)
+    kept = np.empty(indices.size, np.int32)
+    size = 0
+    for row in range(n_rows):
+        for k in range(indptr[row], indptr[row + 1]):
+            node = indices[k]
+            supported = True
+            for j in range(parent_ptr[node], parent_ptr[node + 1]):
+                if kept_in[parent_idx[j]] != row:
+                    supported = False
+            if supported:
+                kept_in[node] = row
+                kept[size] = node
+                size += 1
+        kept_ptr[row + 1] = size
+    return kept_ptr, kept[:size].copy()

@@ -1,0 +1,281 @@
+"""The taxonomy: a forest or a DAG of named nodes, fixed once built.
+
+Notation: G -> `Taxonomy`, N -> `len(taxonomy)`, i -> `node` (a column number), par(i) -> `parent[node]`,
+anc(i) -> `ancestors(node)` (without i), sub(i) -> `subtree(node)` (with i), c_i -> `costs(...)[node]`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from stream_hc.kernels import Ints, Longs
+from stream_hc.taxonomy import files, graph, rows
+from stream_hc.taxonomy.costs import CostScheme, node_costs
+from stream_hc.taxonomy.drawing import draw
+from stream_hc.taxonomy.graph import Edge, TaxonomyError
+
+__all__ = ["Labels", "Taxonomy"]
+
+Labels = Iterable[str] | Mapping[str, bool]
+
+
+class Taxonomy:
+    """Nested categories: a forest, or a DAG where a node may have several parents.
+
+    Parameters
+    ----------
+    edges
+        Pairs (child, parent) in any order; the parent of a root is None. A node with several parents has
+        one pair for each. Anything wrong (a cycle, a node twice, an unknown parent, an empty name) raises
+        `TaxonomyError`, a `ValueError` that names the node.
+
+    Examples
+    --------
+    >>> tax = Taxonomy([("sport", None), ("football", "sport"), ("tennis", "sport"), ("politics", None)])
+    >>> tax.nodes
+    ('sport', 'politics', 'football', 'tennis')
+    >>> tax.parent
+    array([-1, -1,  0,  0], dtype=int32)
+    >>> sorted(tax.close({"football"}))
+    ['football', 'sport']
+    >>> tax.costs("normalized")
+    array([0.5 , 0.5 , 0.25, 0.25])
+    """
+
+    nodes: Final[tuple[str, ...]]
+    parent_ptr: Final[Longs]
+    parent_idx: Final[Ints]
+    child_ptr: Final[Longs]
+    child_idx: Final[Ints]
+    depth: Final[Ints]
+
+    def __init__(self, edges: Iterable[Edge]) -> None:
+        parents = graph.order_nodes(edges)
+        column = {name: node for node, name in enumerate(parents)}
+        parent_lists = [sorted(column[name] for name in above) for above in parents.values()]
+        fields = self.__dict__  # written here and never again: see __setattr__
+        fields["nodes"] = tuple(parents)
+        fields["_column"] = column
+        fields["parent_ptr"], fields["parent_idx"] = rows.to_csr(parent_lists)
+        fields["child_ptr"], fields["child_idx"] = rows.reverse(self.parent_ptr, self.parent_idx)
+        fields["depth"] = rows.longest_depth(parent_lists)
+        for array in fields.values():
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+    @classmethod
+    def from_paths(cls, paths: Iterable[str], separator: str = "/") -> "Taxonomy":
+        """Build a forest from paths; a node is named by its full path and prefixes are added.
+
+        >>> Taxonomy.from_paths(["sport/football", "sport/tennis", "politics"]).nodes
+        ('sport', 'politics', 'sport/football', 'sport/tennis')
+        """
+        edges: dict[Edge, None] = {}
+        for path in paths:
+            parts = path.split(separator)
+            if not all(part.strip() for part in parts):
+                raise TaxonomyError(f"path {path!r} has an empty part between its {separator!r}")
+            above: str | None = None
+            for end in range(1, len(parts) + 1):
+                name = separator.join(parts[:end])
+                edges[(name, above)] = None
+                above = name
+        return cls(edges)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Taxonomy":
+        """Read a taxonomy file: JSON if the name ends in `.json`, else lines `child<TAB>parent`."""
+        edges = files.read_edges(Path(path))
+        try:
+            return cls(edges)
+        except TaxonomyError as error:
+            raise TaxonomyError(f"{path}: {error}") from None
+
+    def write(self, path: str | Path) -> None:
+        """Write a file that `read` reads back equal: JSON if the name ends in `.json`, else TSV."""
+        files.write_edges(Path(path), self.edges)
+
+    # What it is made of
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.nodes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._column
+
+    @property
+    def edges(self) -> list[Edge]:
+        """Pairs (child, parent) in node order; `Taxonomy(tax.edges) == tax`."""
+        ptr, above = self.parent_ptr.tolist(), self.parent_idx.tolist()
+        pairs: list[Edge] = []
+        for node, name in enumerate(self.nodes):
+            if ptr[node] == ptr[node + 1]:
+                pairs.append((name, None))
+            pairs += [(name, self.nodes[parent]) for parent in above[ptr[node] : ptr[node + 1]]]
+        return pairs
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether no node has two parents (a forest counts)."""
+        return bool(np.all(np.diff(self.parent_ptr) <= 1))
+
+    @cached_property
+    def roots(self) -> Ints:
+        """The nodes without a parent."""
+        return np.flatnonzero(np.diff(self.parent_ptr) == 0).astype(np.int32)
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """The nodes without a child."""
+        return np.flatnonzero(np.diff(self.child_ptr) == 0).astype(np.int32)
+
+    @cached_property
+    def parent(self) -> Ints:
+        """The parent of every node, -1 at a root. Only a forest has it: a DAG has `parents(node)`."""
+        if not self.is_tree:
+            raise TaxonomyError("in a DAG a node may have several parents: use parents(node)")
+        single = np.full(len(self), -1, np.int32)
+        single[np.diff(self.parent_ptr) == 1] = self.parent_idx
+        single.setflags(write=False)
+        return single
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of nodes and edges: equal digests mean equal taxonomies."""
+        text = "\n".join(f"{child!r} {parent!r}" for child, parent in self.edges)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def index(self, name: str) -> int:
+        """Return the column of a node."""
+        try:
+            return self._column[name]
+        except (KeyError, TypeError):
+            raise TaxonomyError(rows.unknown_label(name, self.nodes)) from None
+
+    def parents(self, node: int | str) -> Ints:
+        """Return the parents of a node (by column or name)."""
+        i = self._node(node)
+        return self.parent_idx[self.parent_ptr[i] : self.parent_ptr[i + 1]]
+
+    def children(self, node: int | str) -> Ints:
+        """Return the children of a node (by column or name)."""
+        i = self._node(node)
+        return self.child_idx[self.child_ptr[i] : self.child_ptr[i + 1]]
+
+    def ancestors(self, node: int | str) -> Ints:
+        """Return all strict ancestors of a node, ascending."""
+        return rows.reachable(self._node(node), self.parent_ptr, self.parent_idx, with_start=False)
+
+    def subtree(self, node: int | str) -> Ints:
+        """Return a node and all below it, ascending."""
+        return rows.reachable(self._node(node), self.child_ptr, self.child_idx, with_start=True)
+
+    def costs(
+        self, scheme: CostScheme | NDArray[np.floating[Any]] | Sequence[float] = "uniform"
+    ) -> NDArray[np.float64]:
+        """Return what a mistake at each node costs: a named scheme, or your own positive vector checked."""
+        return node_costs(self, scheme)
+
+    def draw(self, max_depth: int | None = None) -> str:
+        """Draw it as text, one node a line."""
+        return draw(self, max_depth)
+
+    # Labels
+
+    def columns(self, labels: Labels) -> list[int]:
+        """Return the columns of the labels and all their ancestors, ascending."""
+        found: set[int] = set()
+        climbing = rows.label_columns(labels, self._column)
+        while climbing:
+            node = climbing.pop()
+            if node not in found:
+                found.add(node)
+                climbing += self.parents(node).tolist()
+        return sorted(found)
+
+    def close(self, labels: Labels) -> set[str]:
+        """Return the labels with all their ancestors."""
+        return {self.nodes[node] for node in self.columns(labels)}
+
+    def truncate(self, labels: Labels) -> set[str]:
+        """Return the labels all of whose ancestors are among them."""
+        kept: set[int] = set()
+        for node in sorted(set(rows.label_columns(labels, self._column))):
+            if kept.issuperset(self.parents(node).tolist()):
+                kept.add(node)
+        return {self.nodes[node] for node in kept}
+
+    def most_specific(self, labels: Labels) -> set[str]:
+        """Return the labels that have none of their children among them: the ends of the paths."""
+        given = set(rows.label_columns(labels, self._column))
+        return {self.nodes[node] for node in given if given.isdisjoint(self.children(node).tolist())}
+
+    def respects(self, labels: Labels) -> bool:
+        """Whether the labels contain all their ancestors."""
+        given = set(rows.label_columns(labels, self._column))
+        return all(given.issuperset(self.parents(node).tolist()) for node in given)
+
+    def encode(self, label_sets: Iterable[Labels]) -> csr_array:
+        """Return label sets as bool rows (n × N), closed upward."""
+        return rows.close(self, rows.encode(label_sets, self._column))
+
+    def decode(self, Y: Any) -> list[set[str]]:
+        """Return the label set of every row."""
+        matrix = self.label_rows(Y)
+        return [
+            {self.nodes[node] for node in matrix.indices[first:last]}
+            for first, last in zip(matrix.indptr, matrix.indptr[1:], strict=False)
+        ]
+
+    def label_rows(self, Y: Any, close: bool = False) -> csr_array:
+        """Bring labels in any accepted form (sparse or dense rows, or label sets) to one: sorted bool CSR."""
+        return rows.label_rows(self, Y, close)
+
+    # An immutable value
+
+    def _node(self, node: int | str) -> int:
+        if isinstance(node, str):
+            return self.index(node)
+        if not 0 <= node < len(self):
+            raise TaxonomyError(f"there is no node {node}: columns run from 0 to {len(self) - 1}")
+        return int(node)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Taxonomy does not change: build a new one instead of setting {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Taxonomy does not change: {name!r} cannot be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Taxonomy):
+            return NotImplemented
+        same_edges = np.array_equal(self.parent_ptr, other.parent_ptr) and np.array_equal(
+            self.parent_idx, other.parent_idx
+        )
+        return self.nodes == other.nodes and same_edges
+
+    def __hash__(self) -> int:
+        return hash(self.nodes)
+
+    def __repr__(self) -> str:
+        shape = "forest" if self.is_tree else "DAG"
+        levels = int(self.depth.max()) + 1 if len(self) else 0
+        return f"Taxonomy({shape}, {len(self)} nodes, {self.roots.size} roots, {levels} levels, {self.digest[:12]})"
+
+    def __copy__(self) -> "Taxonomy":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Taxonomy":
+        return self
+
+    def __reduce__(self) -> tuple[type["Taxonomy"], tuple[list[Edge]]]:
+        return Taxonomy, (self.edges,)
