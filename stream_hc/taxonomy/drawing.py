@@ -19,7 +19,8 @@ def draw(taxonomy: "Taxonomy", max_depth: int | None = None) -> str:
     """
     lines: list[str] = []
     drawn: set[int] = set()
-    # A stack, not recursion: a chain may be longer than Python's limit. Entries: node, its lead, its children's.
+    # A stack, not recursion: a chain may be longer than Python's limit.
+    # Entries: node, what stands before it, what stands before its children, its level.
     waiting = [(int(root), "", "", 0) for root in taxonomy.roots[::-1]]
     while waiting:
         node, lead, lead_below, level = waiting.pop()

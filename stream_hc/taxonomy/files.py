@@ -59,7 +59,8 @@ def _from_tsv(path: Path, data: bytes) -> list[Edge]:
         fields = line.split("\t")
         if len(fields) > 2 or not fields[0].strip():
             raise TaxonomyError(
-                f"{path}, line {number}: expected child<TAB>parent (nothing after the tab for a root), found {line[:80]!r}"
+                f"{path}, line {number}: expected child<TAB>parent (nothing after the tab for a root), "
+                f"found {line[:80]!r}"
             )
         edges.append((fields[0], fields[1] or None if len(fields) == 2 else None))
     return edges

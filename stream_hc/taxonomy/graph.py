@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = ["Edge", "TaxonomyError", "find_problems", "order_nodes"]
 
@@ -12,7 +13,7 @@ class TaxonomyError(ValueError):
     """The edges do not make a taxonomy, or a label is not in it."""
 
 
-def find_problems(edges: Iterable[tuple[object, object]]) -> list[str]:
+def find_problems(edges: Iterable[Any]) -> list[str]:
     """Say everything that is wrong with the edges, one sentence each; an empty list means nothing is."""
     problems: list[str] = []
     parents: dict[str, list[str]] = {}

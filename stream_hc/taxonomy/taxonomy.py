@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +48,13 @@ class Taxonomy:
     array([0.5 , 0.5 , 0.25, 0.25])
     """
 
-    nodes: Final[tuple[str, ...]]
-    parent_ptr: Final[Longs]
-    parent_idx: Final[Ints]
-    child_ptr: Final[Longs]
-    child_idx: Final[Ints]
-    depth: Final[Ints]
+    nodes: tuple[str, ...]
+    parent_ptr: Longs
+    parent_idx: Ints
+    child_ptr: Longs
+    child_idx: Ints
+    depth: Ints
+    _column: dict[str, int]
 
     def __init__(self, edges: Iterable[Edge]) -> None:
         parents = graph.order_nodes(edges)
@@ -269,7 +270,8 @@ class Taxonomy:
     def __repr__(self) -> str:
         shape = "forest" if self.is_tree else "DAG"
         levels = int(self.depth.max()) + 1 if len(self) else 0
-        return f"Taxonomy({shape}, {len(self)} nodes, {self.roots.size} roots, {levels} levels, {self.digest[:12]})"
+        counts = f"{len(self)} nodes, {self.roots.size} roots, {levels} levels"
+        return f"Taxonomy({shape}, {counts}, {self.digest[:12]})"
 
     def __copy__(self) -> "Taxonomy":
         return self
