@@ -11,7 +11,7 @@ import msgspec
 
 from stream_hc.taxonomy.graph import Edge, TaxonomyError
 
-__all__ = ["read_edges", "write_edges"]
+__all__ = ["from_json", "read_edges", "to_json", "write_edges"]
 
 
 class _Node(msgspec.Struct):
@@ -29,22 +29,44 @@ def read_edges(path: Path) -> list[Edge]:
         data = path.read_bytes()
     except OSError as error:
         raise TaxonomyError(f"{path}: cannot read the taxonomy: {error.strerror}") from error
-    return _from_json(path, data) if path.suffix == ".json" else _from_tsv(path, data)
+    if path.suffix != ".json":
+        return _from_tsv(path, data)
+    try:
+        return from_json(data)
+    except TaxonomyError as error:
+        raise TaxonomyError(f"{path}: {error}") from None
 
 
 def write_edges(path: Path, edges: Sequence[Edge]) -> None:
     """Write the edges in the form the name of the file asks for."""
     if path.suffix == ".json":
-        parents: dict[str, list[str]] = {}
-        for child, parent in edges:
-            parents.setdefault(child, []).extend([] if parent is None else [parent])
-        content = msgspec.json.encode(_File([_Node(name, above) for name, above in parents.items()]))
-        path.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
+        path.write_bytes(msgspec.json.format(to_json(edges), indent=1) + b"\n")
         return
     for child, _ in edges:
         if any(mark in child for mark in "\t\n\r"):
             raise TaxonomyError(f"a TSV file cannot hold the name {child!r}: write a .json file")
     path.write_bytes("".join(f"{child}\t{parent or ''}\n" for child, parent in edges).encode())
+
+
+def to_json(edges: Sequence[Edge]) -> bytes:
+    """Return the JSON form of the edges, the same bytes for the same edges."""
+    parents: dict[str, list[str]] = {}
+    for child, parent in edges:
+        parents.setdefault(child, []).extend([] if parent is None else [parent])
+    return msgspec.json.encode(_File([_Node(name, above) for name, above in parents.items()]))
+
+
+def from_json(data: bytes | str) -> list[Edge]:
+    """Return the edges in JSON form."""
+    try:
+        file = msgspec.json.decode(data, type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        shape = '{"nodes": [{"name": ..., "parents": [...]}, ...]}'
+        raise TaxonomyError(f"expected a taxonomy as {shape}: {error}") from None
+    edges: list[Edge] = []
+    for node in file.nodes:
+        edges += [(node.name, parent) for parent in node.parents] if node.parents else [(node.name, None)]
+    return edges
 
 
 def _from_tsv(path: Path, data: bytes) -> list[Edge]:
@@ -63,17 +85,4 @@ def _from_tsv(path: Path, data: bytes) -> list[Edge]:
                 f"found {line[:80]!r}"
             )
         edges.append((fields[0], fields[1] or None if len(fields) == 2 else None))
-    return edges
-
-
-def _from_json(path: Path, data: bytes) -> list[Edge]:
-    try:
-        file = msgspec.json.decode(data, type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TaxonomyError(
-            f'{path}: expected {{"nodes": [{{"name": ..., "parents": [...]}}, ...]}}: {error}'
-        ) from None
-    edges: list[Edge] = []
-    for node in file.nodes:
-        edges += [(node.name, parent) for parent in node.parents] if node.parents else [(node.name, None)]
     return edges

@@ -102,6 +102,15 @@ class Taxonomy:
         """Write a file that `read` reads back equal: JSON if the name ends in `.json`, else TSV."""
         files.write_edges(Path(path), self.edges)
 
+    @classmethod
+    def from_json(cls, text: str) -> "Taxonomy":
+        """Build it from what `to_json` returned."""
+        return cls(files.from_json(text))
+
+    def to_json(self) -> str:
+        """Return it as one line of JSON."""
+        return files.to_json(self.edges).decode()
+
     # What it is made of
 
     def __len__(self) -> int:

@@ -1,0 +1,33 @@
+"""Hierarchical, multi-label text classification while the documents stream by."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stream_hc.learners import HAROW, HPerceptron, NodePA, Perceptron
+    from stream_hc.taxonomy import Taxonomy
+    from stream_hc.vectorize import TextVectorizer
+
+__version__ = "0.1.0"
+
+__all__ = ["HAROW", "HPerceptron", "NodePA", "Perceptron", "Taxonomy", "TextVectorizer"]
+
+# Names are looked up on first use, so that importing the package stays cheap for what needs little of it.
+_HOME = {
+    "HAROW": "stream_hc.learners",
+    "HPerceptron": "stream_hc.learners",
+    "NodePA": "stream_hc.learners",
+    "Perceptron": "stream_hc.learners",
+    "Taxonomy": "stream_hc.taxonomy",
+    "TextVectorizer": "stream_hc.vectorize",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'stream_hc' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,58 @@
+"""H-AROW: adaptive regularisation of weights, with a diagonal covariance, at every node.
+
+Notation: w_i -> `weights[:, node]`; σ_j of node i -> `variances[j, node]`; α, β -> `steps`, `betas`.
+"""
+
+from stream_hc.kernels import linear as kernels
+from stream_hc.learners.base import ColdStart, LinearLearner
+from stream_hc.taxonomy import Taxonomy
+
+__all__ = ["HAROW"]
+
+
+class HAROW(LinearLearner):
+    """AROW at every node, trained where the node is eligible: second order at first-order cost.
+
+    With y = ±1, m = w·x and s = Σ σ_j x_j²: if y m < 1 then β = 1 / (s + r), α = β (1 − y m),
+    w_j += α y σ_j x_j and σ_j −= β σ_j² x_j². Rare features keep a large variance and so a large step.
+
+    Parameters
+    ----------
+    taxonomy
+        Labels and their parents; None grows a flat taxonomy from the labels seen by `learn_one`.
+    n_features
+        Number of columns; the names of dict features are hashed into it.
+    r
+        Larger values trust a single document less.
+    cold_start
+        What a margin of exactly 0 predicts: 0 ("negative") or 1 ("paper").
+
+    Examples
+    --------
+    >>> from stream_hc import Taxonomy
+    >>> model = HAROW(Taxonomy([("sport", None), ("tennis", "sport")]), n_features=64)
+    >>> model.learn_one({"racket": 1.0}, {"tennis"})
+    >>> model.predict_one({"racket": 1.0})
+    {'sport': True, 'tennis': True}
+
+    References
+    ----------
+    Crammer, Kulesza, Dredze: Adaptive regularization of weight vectors (2009), here one for each node.
+    """
+
+    _with_variances = True
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        n_features: int = 2**18,
+        r: float = 0.1,
+        cold_start: ColdStart = "negative",
+    ) -> None:
+        if not 0.0 < r < float("inf"):
+            raise ValueError(f"r must be positive and finite, not {r}")
+        super().__init__(taxonomy, n_features, cold_start)
+        self.r = r
+
+    def _rule(self) -> kernels.Rule:
+        return kernels.Rule(kernels.AROW, float(self.r), self.cold_start == "paper")

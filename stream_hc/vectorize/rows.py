@@ -1,0 +1,99 @@
+"""Features in any accepted form -> sorted float32 rows without zeros, or an error that names the culprit."""
+
+from collections.abc import Hashable, Mapping
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from stream_hc.kernels import Floats, Ints, Longs
+from stream_hc.vectorize.hashing import FeatureError, columns
+
+__all__ = ["Rows", "feature_rows", "from_dict"]
+
+
+class Rows(NamedTuple):
+    """Documents in CSR form: `indices[indptr[row]:indptr[row + 1]]` are the columns of a row, ascending."""
+
+    indptr: Longs
+    indices: Ints
+    values: Floats
+
+
+def from_dict(x: Mapping[Hashable, Any], n_features: int) -> Rows:
+    """Return one document given as a dict of features; names that share a column are added up."""
+    if not isinstance(x, Mapping):
+        raise FeatureError(f"a document must be a dict of features, not {type(x).__name__}")
+    numbers = _numbers(x)
+    where = np.array(columns(x, n_features), dtype=np.int32)
+    order = np.lexsort((numbers, where))  # by value too: a sum must not depend on the order of the dict
+    where, numbers = where[order], numbers[order]
+    first = np.flatnonzero(np.diff(where, prepend=-1))
+    if first.size < where.size:
+        where, numbers = where[first], np.add.reduceat(numbers, first)
+    with np.errstate(over="ignore"):
+        values = numbers.astype(np.float32)
+    if not np.isfinite(values).all():
+        name = _first_not_finite(x)
+        raise FeatureError(f"feature {name!r} is {x[name]}: features must be finite float32 numbers")
+    used = values != 0
+    indices = where[used]
+    return Rows(np.array([0, indices.size], np.int64), indices, values[used])
+
+
+def feature_rows(X: Any, n_features: int) -> Rows:
+    """Return documents given as a sparse or dense array of shape (n, n_features)."""
+    if not (issparse(X) or isinstance(X, np.ndarray)) or X.ndim != 2:
+        raise FeatureError(f"documents must be a sparse array of shape (n, {n_features}), not {_describe(X)}")
+    if X.shape[1] != n_features:
+        raise FeatureError(
+            f"documents have {X.shape[1]} columns, the learner has n_features={n_features}: make them equal"
+        )
+    if X.dtype.kind not in "biuf":
+        raise FeatureError(f"documents hold {X.dtype}, not numbers")
+    matrix = csr_array(X)
+    if matrix.indices.size and not 0 <= matrix.indices.min() <= matrix.indices.max() < n_features:
+        raise FeatureError("documents have a column index outside their shape: the sparse array is damaged")
+    with np.errstate(over="ignore"):
+        values = matrix.data.astype(np.float32, copy=False)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+        column = int(matrix.indices[bad[0]])
+        raise FeatureError(
+            f"row {row}, column {column} is {matrix.data[bad[0]]}: features must be finite float32 numbers"
+        )
+    if not (matrix.has_canonical_format and values.all()):
+        matrix = csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        values = matrix.data
+    return Rows(
+        matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), values
+    )
+
+
+def _numbers(x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
+    """Return the values; anything but real numbers raises (a str that looks like one too)."""
+    try:
+        numbers = np.array(list(x.values()))
+    except ValueError:  # values of uneven lengths
+        numbers = np.array([None])
+    if numbers.dtype.kind not in "biuf" or numbers.ndim != 1:
+        for name, value in x.items():
+            if not isinstance(value, Real | np.number | np.bool_):
+                raise FeatureError(f"feature {name!r} is {value!r}, not a number: encode it first")
+    return np.array(list(x.values()), dtype=np.float64) if x else np.zeros(0)
+
+
+def _first_not_finite(x: Mapping[Hashable, Any]) -> Hashable:
+    with np.errstate(over="ignore"):
+        bad = [name for name, value in x.items() if not np.isfinite(np.float32(value))]
+    return bad[0] if bad else next(iter(x))
+
+
+def _describe(X: object) -> str:
+    shape = getattr(X, "shape", None)
+    return type(X).__name__ if shape is None else f"{type(X).__name__} of shape {shape}"
