@@ -14,7 +14,7 @@ from stream_hc.kernels import Bools, Doubles, Floats, Ints, Longs
 
 __all__ = ["Documents", "Graph", "Labels", "Model", "Rule", "margin_rows", "stream_rows"]
 
-PERCEPTRON, FLAT_PERCEPTRON, AROW, PASSIVE_AGGRESSIVE = 0, 1, 2, 3
+PERCEPTRON, NODE_PERCEPTRON, FLAT_PERCEPTRON, AROW, PASSIVE_AGGRESSIVE = 0, 1, 2, 3, 4
 
 
 class Model(NamedTuple):
@@ -104,7 +104,7 @@ def find_steps(
         step = 0.0
         if rule.kind == PERCEPTRON:
             step = sign if on[node] != y_true[node] else 0.0
-        elif rule.kind == FLAT_PERCEPTRON:
+        elif rule.kind == NODE_PERCEPTRON or rule.kind == FLAT_PERCEPTRON:
             own = margins[node] > 0.0 or (rule.zero_is_on and margins[node] == 0.0)
             step = sign if own != y_true[node] else 0.0
         else:

@@ -54,7 +54,7 @@ def weigh_rows(
             elif tf == TF_BINARY:
                 values[k] = 1.0
             if use_idf:
-                values[k] *= 1.0 + math.log((1.0 + n_documents[0]) / (1.0 + seen_in[row_columns[k]]))
+                values[k] *= math.log((n_documents[0] + 1.0) / (seen_in[row_columns[k]] + 0.5))
             squares += values[k] * values[k]
         if normalize and squares > 0.0:
             length = math.sqrt(squares)

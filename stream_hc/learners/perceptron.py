@@ -3,17 +3,23 @@
 Notation: w_i -> `weights[:, node]`; m_i = w_i·x -> `margins[node]`; y, ŷ -> `y_true`, `on`.
 """
 
+from typing import Literal, get_args
+
 from stream_hc.kernels import linear as kernels
-from stream_hc.learners.base import LinearLearner
+from stream_hc.learners.base import ColdStart, LinearLearner
+from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["HPerceptron", "Perceptron"]
+
+JudgedBy = Literal["path", "node"]
 
 
 class HPerceptron(LinearLearner):
     """Hierarchical perceptron: w += ±x at every eligible node that was predicted wrongly.
 
-    A node is eligible if it is a root or its parent is a true label. Its prediction is the top-down one:
-    under a parent predicted 0 it is 0, whatever its own margin.
+    A node is eligible if it is a root or its parent is a true label. As printed, its prediction is the
+    top-down one: under a parent predicted 0 it is 0, whatever its own margin, so that a node that was right
+    gets an update for the mistake of a node above it. With `judged_by="node"` it is left in peace.
 
     Parameters
     ----------
@@ -23,6 +29,9 @@ class HPerceptron(LinearLearner):
         Number of columns; the names of dict features are hashed into it.
     cold_start
         What a margin of exactly 0 predicts: 0 ("negative") or, as printed, 1 ("paper").
+    judged_by
+        Which prediction decides that an eligible node was wrong: the top-down one ("path", as printed) or
+        that of its own margin ("node").
 
     Examples
     --------
@@ -38,8 +47,23 @@ class HPerceptron(LinearLearner):
     The paper writes w + y x with y in {0, 1}, which would never learn from negatives: y is ±1 here.
     """
 
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        n_features: int = 2**18,
+        cold_start: ColdStart = "negative",
+        judged_by: JudgedBy = "path",
+    ) -> None:
+        if judged_by not in get_args(JudgedBy):
+            raise ValueError(
+                f"unknown judged_by {judged_by!r}: choose one of {', '.join(get_args(JudgedBy))}"
+            )
+        super().__init__(taxonomy, n_features, cold_start)
+        self.judged_by: JudgedBy = judged_by
+
     def _rule(self) -> kernels.Rule:
-        return kernels.Rule(kernels.PERCEPTRON, 0.0, self.cold_start == "paper")
+        kind = kernels.PERCEPTRON if self.judged_by == "path" else kernels.NODE_PERCEPTRON
+        return kernels.Rule(kind, 0.0, self.cold_start == "paper")
 
 
 class Perceptron(LinearLearner):
