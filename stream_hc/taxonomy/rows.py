@@ -75,17 +75,15 @@ def label_columns(labels: "Labels", column: Mapping[str, int]) -> list[int]:
     """Return the columns of the labels as given: a set or list of names, or a dict name -> bool."""
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise TaxonomyError(f"labels must be a set, a list or a dict of names, not {labels!r}")
-    if isinstance(labels, Mapping):
-        unknown = [label for label in labels if label not in column]
-        if unknown:
-            raise TaxonomyError(unknown_label(unknown[0], list(column)))
-        labels = [label for label, on in labels.items() if on]
+    names = list(labels)
     try:
-        return [column[label] for label in labels]
+        found = [column[name] for name in names]
     except (KeyError, TypeError):
-        unknown = [label for label in labels if not isinstance(label, str) or label not in column]
-        # An iterator is used up by now; the exception still knows which label it was.
-        raise TaxonomyError(unknown_label(unknown[0] if unknown else "?", list(column))) from None
+        unknown = [name for name in names if not isinstance(name, str) or name not in column]
+        raise TaxonomyError(unknown_label(unknown[0], list(column))) from None
+    if isinstance(labels, Mapping):
+        return [node for node, on in zip(found, labels.values(), strict=True) if on]
+    return found
 
 
 def encode(label_sets: Iterable["Labels"], column: Mapping[str, int]) -> csr_array:

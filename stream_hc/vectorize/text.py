@@ -23,8 +23,9 @@ class TextVectorizer(base.Transformer):
     """Hash the words of a text into the columns of a sparse row.
 
     A token is a maximal run of two or more word characters (as Python's `re` sees them). A term's weight is
-    tf · idf with tf = 1 + ln(count) and idf = ln((n + 1) / (df + 1/2)), positive even for the first text and for
-    a term in every text; the row is then scaled to length 1. n and df count the texts given to `learn` so far.
+    tf · idf with tf = 1 + ln(count) and idf = ln((n + 1) / (df + 1/2)), where n and df count the texts given
+    to `learn` so far; it is positive even for the first text and for a term in every text. The row is then
+    scaled to length 1.
 
     Parameters
     ----------

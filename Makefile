@@ -1,0 +1,56 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each sets up what it needs in .venv first.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check test-compiled test-plain bench format clean
+
+help:  ## show what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: Python 3.11 or newer is needed: try make PYTHON=python3.12"; exit 3; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
+
+# The stamps remember which extras are installed; a changed pyproject.toml installs again.
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	@echo "setting up $(VENV), once"
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[plot]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "setting up $(VENV) with the tools of the tests, once"
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo  ## a synthetic news stream, learned while it streams by
+	@$(BIN)/stream-hc demo
+
+check: $(VENV)/.dev  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: test-compiled test-plain  ## all tests, with and without compiled kernels
+
+test-compiled: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# Numba hides its functions from coverage: without it every line of a kernel counts.
+test-plain: $(VENV)/.dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not compiled' --cov --cov-report=term
+
+bench: $(VENV)/.dev  ## documents a second of every learner, written to bench/results
+	$(BIN)/python -m bench
+
+format: $(VENV)/.dev  ## bring the code into its format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## remove the environment and everything made
+	rm -rf $(VENV) demo-output bench/results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

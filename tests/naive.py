@@ -1,0 +1,123 @@
+"""Slow, obvious twins of the kernels, written from the formulas: dense, plain Python, no shortcuts."""
+
+import math
+from collections import Counter, defaultdict
+
+import numpy as np
+
+
+def ancestors(node, parents):
+    """All strict ancestors; `parents[node]` lists the parents of a node."""
+    found = set()
+    for parent in parents[node]:
+        found |= {parent} | ancestors(parent, parents)
+    return found
+
+
+def close_rows(rows, parents):
+    return [set(row).union(*(ancestors(node, parents) for node in row)) for row in rows]
+
+
+def truncate_rows(rows, parents):
+    return [{node for node in row if ancestors(node, parents) <= set(row)} for row in rows]
+
+
+def hash_tokens(tokens):
+    """FNV-1a, 32 bits, then the finaliser of MurmurHash3."""
+    hashes = []
+    for token in tokens:
+        h = 2166136261
+        for byte in token:
+            h = (h ^ byte) * 16777619 % 2**32
+        h = (h ^ h >> 16) * 0x85EBCA6B % 2**32
+        h = (h ^ h >> 13) * 0xC2B2AE35 % 2**32
+        hashes.append(h ^ h >> 16)
+    return hashes
+
+
+def weigh_rows(token_lists, learn, tf="log", idf=True, norm=True, seen_in=None, n_documents=0):
+    """Rows {column: weight} of lists of columns."""
+    seen_in = Counter(seen_in or {})
+    rows = []
+    for tokens in token_lists:
+        counts = Counter(tokens)
+        if learn:
+            n_documents += 1
+            seen_in.update(counts.keys())
+        row = {}
+        for column, count in counts.items():
+            weight = {"raw": count, "log": 1 + math.log(count), "binary": 1}[tf]
+            row[column] = weight * (math.log((n_documents + 1) / (seen_in[column] + 0.5)) if idf else 1)
+        length = math.sqrt(sum(weight**2 for weight in row.values()))
+        rows.append({column: weight / length if norm else weight for column, weight in row.items()})
+    return rows
+
+
+class NodeLearner:
+    """A linear learner at every node: rules "path" and "node" (H-PERC), "flat", "arow", "pa"."""
+
+    def __init__(self, parents, rule, strength=0.0, zero_is_on=False):
+        self.parents, self.rule, self.strength, self.zero_is_on = parents, rule, strength, zero_is_on
+        self.w = [defaultdict(float) for _ in parents]
+        self.sigma = [defaultdict(lambda: 1.0) for _ in parents]
+        self.n_updates = [0 for _ in parents]
+
+    def margin(self, node, x):
+        return sum(self.w[node][j] * value for j, value in x.items())
+
+    def own(self, node, x):
+        margin = self.margin(node, x)
+        return margin >= 0 if self.zero_is_on else margin > 0
+
+    def predict(self, x):
+        wanted = {node for node in range(len(self.parents)) if self.own(node, x)}
+        return truncate_rows([wanted], self.parents)[0]
+
+    def learn(self, x, y):
+        if not x:
+            return
+        y = close_rows([y], self.parents)[0]
+        predicted = self.predict(x)
+        decisions = {node: self.own(node, x) for node in range(len(self.parents))}
+        for node in range(len(self.parents)):
+            if self.rule != "flat" and not set(self.parents[node]) <= y:
+                continue
+            sign = 1 if node in y else -1
+            margin = self.margin(node, x)
+            if self.rule == "path" and (node in predicted) != (node in y):
+                self._add(node, sign, x)
+            elif self.rule in ("node", "flat") and decisions[node] != (node in y):
+                self._add(node, sign, x)
+            elif self.rule == "pa" and sign * margin < 1:
+                square = sum(value**2 for value in x.values())
+                self._add(node, sign * min(self.strength, (1 - sign * margin) / square), x)
+            elif self.rule == "arow" and sign * margin < 1:
+                self._add_arow(node, sign, margin, x)
+
+    def _add(self, node, step, x):
+        self.n_updates[node] += 1
+        for j, value in x.items():
+            self.w[node][j] += step * value
+
+    def _add_arow(self, node, sign, margin, x):
+        self.n_updates[node] += 1
+        sigma = self.sigma[node]
+        beta = 1 / (sum(sigma[j] * value**2 for j, value in x.items()) + self.strength)
+        alpha = beta * (1 - sign * margin)
+        for j, value in x.items():
+            self.w[node][j] += alpha * sign * sigma[j] * value
+            sigma[j] -= beta * sigma[j] ** 2 * value**2
+
+
+def margin_rows(learner, xs):
+    return np.array([[learner.margin(node, x) for node in range(len(learner.parents))] for x in xs])
+
+
+def stream_rows(learner, xs, ys, delay):
+    """Predict each document, then learn the one `delay` documents earlier; None never learns."""
+    predictions = []
+    for row, x in enumerate(xs):
+        predictions.append(learner.predict(x))
+        if delay is not None and row - delay >= 0:
+            learner.learn(xs[row - delay], ys[row - delay])
+    return predictions
