@@ -84,9 +84,8 @@ class NodeLearner:
                 continue
             sign = 1 if node in y else -1
             margin = self.margin(node, x)
-            if self.rule == "path" and (node in predicted) != (node in y):
-                self._add(node, sign, x)
-            elif self.rule in ("node", "flat") and decisions[node] != (node in y):
+            says = (node in predicted) if self.rule == "path" else decisions[node]
+            if self.rule in ("path", "node", "flat") and says != (node in y):
                 self._add(node, sign, x)
             elif self.rule == "pa" and sign * margin < 1:
                 square = sum(value**2 for value in x.values())

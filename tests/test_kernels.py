@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import itertools
 import math
 import pkgutil
 
@@ -46,7 +47,7 @@ def parent_lists(taxonomy):
 
 
 def from_csr(indptr, indices):
-    return [indices[first:last].tolist() for first, last in zip(indptr, indptr[1:], strict=False)]
+    return [indices[first:last].tolist() for first, last in itertools.pairwise(indptr)]
 
 
 @given(st.data())
@@ -162,7 +163,14 @@ def test_arow_variances_equal_the_formula():
     graph = linear.Graph(np.zeros(2, np.int64), np.zeros(0, np.int32))
     X = linear.Documents(*feature_rows(to_rows(xs, 4), 4))
     linear.stream_rows(
-        table.model, graph, linear.Rule(linear.AROW, 0.1, False), X, linear.Labels(*to_csr([[0], [], [0]])), 0, 3, 0
+        table.model,
+        graph,
+        linear.Rule(linear.AROW, 0.1, False),
+        X,
+        linear.Labels(*to_csr([[0], [], [0]])),
+        0,
+        3,
+        0,
     )
     for feature in range(3):
         row = table.model.slots[feature]

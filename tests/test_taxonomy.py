@@ -16,7 +16,9 @@ from tests.strategies import dags, forests, label_sets
 NEWS = Taxonomy(
     [("tennis", "sport"), ("sport", None), ("football", "sport"), ("politics", None), ("cup", "football")]
 )
-DIAMOND = Taxonomy([("top", None), ("left", "top"), ("right", "top"), ("bottom", "left"), ("bottom", "right")])
+DIAMOND = Taxonomy(
+    [("top", None), ("left", "top"), ("right", "top"), ("bottom", "left"), ("bottom", "right")]
+)
 
 
 def parent_lists(taxonomy):
@@ -154,7 +156,7 @@ class TestErrors:
 
     def test_unknown_labels_are_named_with_a_guess(self):
         for call in (NEWS.close, NEWS.truncate, NEWS.respects, NEWS.most_specific, NEWS.columns):
-            with pytest.raises(TaxonomyError, match="'tenis'.*did you mean 'tennis'"):
+            with pytest.raises(TaxonomyError, match=r"'tenis'.*did you mean 'tennis'"):
                 call({"tenis"})
         with pytest.raises(TaxonomyError, match="'golf'"):
             NEWS.close({"golf": False})

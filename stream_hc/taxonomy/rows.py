@@ -124,9 +124,9 @@ def label_rows(taxonomy: "Taxonomy", Y: Any, close_upward: bool) -> csr_array:
             matrix.sum_duplicates()
             matrix.eliminate_zeros()
     elif isinstance(Y, set | frozenset | Mapping):
-        matrix = encode([Y], {name: node for node, name in enumerate(taxonomy.nodes)})
+        matrix = encode([Y], taxonomy.column_of)
     else:
-        matrix = encode(Y, {name: node for node, name in enumerate(taxonomy.nodes)})
+        matrix = encode(Y, taxonomy.column_of)
     return close(taxonomy, matrix) if close_upward else matrix
 
 

@@ -54,7 +54,7 @@ class Taxonomy:
     child_ptr: Longs
     child_idx: Ints
     depth: Ints
-    _column: dict[str, int]
+    column_of: Mapping[str, int]
 
     def __init__(self, edges: Iterable[Edge]) -> None:
         parents = graph.order_nodes(edges)
@@ -62,7 +62,7 @@ class Taxonomy:
         parent_lists = [sorted(column[name] for name in above) for above in parents.values()]
         fields = self.__dict__  # written here and never again: see __setattr__
         fields["nodes"] = tuple(parents)
-        fields["_column"] = column
+        fields["column_of"] = column
         fields["parent_ptr"], fields["parent_idx"] = rows.to_csr(parent_lists)
         fields["child_ptr"], fields["child_idx"] = rows.reverse(self.parent_ptr, self.parent_idx)
         fields["depth"] = rows.longest_depth(parent_lists)
@@ -120,7 +120,7 @@ class Taxonomy:
         return iter(self.nodes)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._column
+        return name in self.column_of
 
     @property
     def edges(self) -> list[Edge]:
@@ -167,7 +167,7 @@ class Taxonomy:
     def index(self, name: str) -> int:
         """Return the column of a node."""
         try:
-            return self._column[name]
+            return self.column_of[name]
         except (KeyError, TypeError):
             raise TaxonomyError(rows.unknown_label(name, self.nodes)) from None
 
@@ -204,7 +204,7 @@ class Taxonomy:
     def columns(self, labels: Labels) -> list[int]:
         """Return the columns of the labels and all their ancestors, ascending."""
         found: set[int] = set()
-        climbing = rows.label_columns(labels, self._column)
+        climbing = rows.label_columns(labels, self.column_of)
         while climbing:
             node = climbing.pop()
             if node not in found:
@@ -219,24 +219,24 @@ class Taxonomy:
     def truncate(self, labels: Labels) -> set[str]:
         """Return the labels all of whose ancestors are among them."""
         kept: set[int] = set()
-        for node in sorted(set(rows.label_columns(labels, self._column))):
+        for node in sorted(set(rows.label_columns(labels, self.column_of))):
             if kept.issuperset(self.parents(node).tolist()):
                 kept.add(node)
         return {self.nodes[node] for node in kept}
 
     def most_specific(self, labels: Labels) -> set[str]:
         """Return the labels that have none of their children among them: the ends of the paths."""
-        given = set(rows.label_columns(labels, self._column))
+        given = set(rows.label_columns(labels, self.column_of))
         return {self.nodes[node] for node in given if given.isdisjoint(self.children(node).tolist())}
 
     def respects(self, labels: Labels) -> bool:
         """Whether the labels contain all their ancestors."""
-        given = set(rows.label_columns(labels, self._column))
+        given = set(rows.label_columns(labels, self.column_of))
         return all(given.issuperset(self.parents(node).tolist()) for node in given)
 
     def encode(self, label_sets: Iterable[Labels]) -> csr_array:
         """Return label sets as bool rows (n × N), closed upward."""
-        return rows.close(self, rows.encode(label_sets, self._column))
+        return rows.close(self, rows.encode(label_sets, self.column_of))
 
     def decode(self, Y: Any) -> list[set[str]]:
         """Return the label set of every row."""

@@ -107,7 +107,7 @@ def test_scores_agree_with_predictions(make, stream, cold_start):
 @given(data=st.data())
 def test_state_continues_identically(make, data):
     stream = data.draw(streams())
-    taxonomy, xs, ys = stream
+    taxonomy, _xs, _ys = stream
     model = trained(make, stream)
     resumed = type(model).from_state(model.state())
     through_file = snapshot.load_bytes(snapshot.dump_bytes(model))
@@ -146,7 +146,10 @@ def test_reordering_siblings_permutes_the_answer(make, data):
 def test_on_a_flat_taxonomy_all_perceptrons_are_one(stream, cold_start):
     _, xs, ys = stream
     flat = Taxonomy([(name, None) for name in stream[0].nodes])
-    models = [trained(MAKERS[name], (flat, xs, ys), cold_start=cold_start) for name in ("h-perceptron", "by node", "perceptron")]
+    models = [
+        trained(MAKERS[name], (flat, xs, ys), cold_start=cold_start)
+        for name in ("h-perceptron", "by node", "perceptron")
+    ]
     weights = [model.state()["weights"].tobytes() for model in models]
     assert weights[0] == weights[1] == weights[2]
 
@@ -154,7 +157,13 @@ def test_on_a_flat_taxonomy_all_perceptrons_are_one(stream, cold_start):
 @every_learner
 def test_labels_in_every_form(make):
     models = [make(NEWS) for _ in range(5)]
-    forms = [{"tennis"}, ["tennis", "sport"], ("tennis",), {"tennis": True, "politics": False}, frozenset({"tennis"})]
+    forms = [
+        {"tennis"},
+        ["tennis", "sport"],
+        ("tennis",),
+        {"tennis": True, "politics": False},
+        frozenset({"tennis"}),
+    ]
     for model, y in zip(models, forms, strict=True):
         model.learn_one({"racket": 1.0}, y)
         same_state(model, models[0])
@@ -173,7 +182,9 @@ def test_rows_in_every_form(make):
         model.learn_many(form, Y)
         same_state(model, reference)
     assert (doubled.toarray() == kept.toarray()).all()
-    unclosed = csr_array(([True, True], [NEWS.index("tennis"), NEWS.index("politics")], [0, 1, 2]), shape=Y.shape)
+    unclosed = csr_array(
+        ([True, True], [NEWS.index("tennis"), NEWS.index("politics")], [0, 1, 2]), shape=Y.shape
+    )
     for labels in (unclosed, Y.toarray(), [{"tennis"}, {"politics"}], Y.astype(np.int8)):
         model = make(NEWS)
         model.learn_many(X, labels)
@@ -201,7 +212,11 @@ def test_bad_features_are_named_and_change_nothing(make, x, message):
     model = make(NEWS)
     model.learn_one({"a": 1.0}, {"tennis"})
     before = copy.deepcopy(model)
-    for call in (lambda: model.learn_one(x, {"sport"}), lambda: model.predict_one(x), lambda: model.predict_proba_one(x)):
+    for call in (
+        lambda: model.learn_one(x, {"sport"}),
+        lambda: model.predict_one(x),
+        lambda: model.predict_proba_one(x),
+    ):
         with pytest.raises(ValueError, match=message):
             call()
     same_state(model, before)
@@ -311,7 +326,10 @@ def test_labels_grow_a_flat_taxonomy(make):
     model, fixed = make(None), make(Taxonomy([(f"label {i}", None) for i in range(40)]))
     assert model.predict_one({0: 1.0}) == {}
     for i in range(40):
-        x, y = {i % 5: 1.0, 5 + i % 7: 0.5}, {f"label {j}" for j in range(i + 1) if (i + j) % 3 == 0} | {f"label {i}"}
+        x, y = (
+            {i % 5: 1.0, 5 + i % 7: 0.5},
+            {f"label {j}" for j in range(i + 1) if (i + j) % 3 == 0} | {f"label {i}"},
+        )
         y = {f"label {j}": f"label {j}" in y for j in range(i + 1)}
         model.learn_one(x, y)
         assert model.nodes == tuple(f"label {j}" for j in range(i + 1))
