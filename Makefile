@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain bench format clean
+.PHONY: help demo test check test-compiled test-plain readme bench format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,9 @@ test-compiled: $(VENV)/.dev
 # Numba hides its functions from coverage: without it every line of a kernel counts.
 test-plain: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not compiled' --cov --cov-report=term
+
+readme: $(VENV)/.dev  ## renew the table and the pictures of the README
+	$(BIN)/python docs/renew.py
 
 bench: $(VENV)/.dev  ## documents a second of every learner, written to bench/results
 	$(BIN)/python -m bench

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from stream_hc.evaluate.run import Run
 
-__all__ = ["Comparison"]
+__all__ = ["Cell", "Column", "Comparison"]
 
 
 class Column(NamedTuple):

@@ -16,7 +16,18 @@ from scipy.sparse import csr_array, issparse, vstack
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import feature_rows
 
-__all__ = ["Driver", "Progress", "driver_for", "last_step", "takes_rows", "taxonomy_of"]
+__all__ = [
+    "DocumentDriver",
+    "Driver",
+    "Progress",
+    "RowDriver",
+    "driver_for",
+    "last_step",
+    "report",
+    "same_length",
+    "takes_rows",
+    "taxonomy_of",
+]
 
 Progress: TypeAlias = Callable[[int, int], None]
 RowNumbers: TypeAlias = NDArray[np.int64]

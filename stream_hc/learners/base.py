@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from river import base
 from scipy.sparse import csr_array
 
+from stream_hc.kernels import Ints, Longs
 from stream_hc.kernels import linear as kernels
 from stream_hc.learners.table import WeightTable
 from stream_hc.taxonomy import Labels, Taxonomy, TaxonomyError
@@ -64,9 +65,9 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[str, bool]:  # type: ignore[override]
         """Return every node of the taxonomy with whether the document belongs there."""
-        predicted = self._stream(from_dict(x, self.n_features), _NO_LABELS, delay=-1)
+        _, predicted = self._stream(from_dict(x, self.n_features), _NO_LABELS, delay=-1)
         answer = dict.fromkeys(self._labels.nodes, False)
-        for node in predicted.indices.tolist():
+        for node in predicted.tolist():
             answer[self._labels.nodes[node]] = True
         return answer
 
@@ -93,7 +94,7 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
 
     def predict_many(self, X: Any) -> csr_array:
         """Return the predicted labels of each row of `X` (n × n_features) as bool rows (n × N)."""
-        return self._stream(feature_rows(X, self.n_features), _NO_LABELS, delay=-1)
+        return self._matrix(*self._stream(feature_rows(X, self.n_features), _NO_LABELS, delay=-1))
 
     def learn_many(self, X: Any, Y: Any) -> None:
         """Learn from each row in order; nothing is learned if any row is bad."""
@@ -118,7 +119,7 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         pair = kernels.Labels(
             labels.indptr.astype(np.int64, copy=False), labels.indices.astype(np.int32, copy=False)
         )
-        predicted = self._stream(rows, pair, delay, start)
+        predicted = self._matrix(*self._stream(rows, pair, delay, start))
         self._t += max(0, n_rows - delay) - max(0, start - delay)
         return predicted
 
@@ -171,26 +172,31 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
 
     # Inside
 
-    def _stream(self, rows: Rows, labels: kernels.Labels, delay: int, start: int = 0) -> csr_array:
-        """Run the kernel over the rows, making room for new features whenever it asks."""
+    def _stream(self, rows: Rows, labels: kernels.Labels, delay: int, start: int = 0) -> tuple[Longs, Ints]:
+        """Run the kernel over the rows, making room for new features whenever it asks.
+
+        Returns the predictions of the rows from `start` on, as row pointers and columns.
+        """
         stop = rows.indptr.size - 1
         graph = kernels.Graph(self._labels.parent_ptr, self._labels.parent_idx)
         rule, documents = self._rule(), kernels.Documents(*rows)
-        ptrs, nodes, row, size = [np.zeros(1, np.int64)], [], start, 0
+        ptrs, columns, row, size = [np.zeros(1, np.int64)], [], start, 0
         while True:
             reached, ptr, predicted = kernels.stream_rows(
                 self._table.model, graph, rule, documents, labels, row, stop, delay
             )
+            if row == start and reached == stop:
+                return ptr, predicted
             ptrs.append(ptr[1:] + size)
-            nodes.append(predicted)
+            columns.append(predicted)
             row, size = reached, size + predicted.size
             if row == stop:
-                break
+                return np.concatenate(ptrs), np.concatenate(columns)
             self._table.reserve(int(rows.indptr[row - delay + 1] - rows.indptr[row - delay]))
-        indices = np.concatenate(nodes)
-        answer = csr_array(
-            (np.ones(size, np.bool_), indices, np.concatenate(ptrs)), shape=(stop - start, len(self._labels))
-        )
+
+    def _matrix(self, indptr: Longs, indices: Ints) -> csr_array:
+        shape = (indptr.size - 1, len(self._labels))
+        answer = csr_array((np.ones(indices.size, np.bool_), indices, indptr), shape=shape)
         answer.has_canonical_format = True
         return answer
 

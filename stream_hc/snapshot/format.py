@@ -14,7 +14,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FORMAT_VERSION", "ArrayInfo", "PartInfo", "Scalar", "SnapshotInfo"]
+__all__ = [
+    "FORMAT_VERSION",
+    "ArrayInfo",
+    "PartInfo",
+    "Scalar",
+    "SnapshotInfo",
+    "aligned",
+    "data_start",
+    "encode_header",
+    "extent",
+    "file_head",
+    "scalar_to_json",
+]
 
 Scalar = str | int | float | bool | None
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from stream_hc.snapshot.errors import SnapshotError
 
-__all__ = ["Snapshotable", "register"]
+__all__ = ["Snapshotable", "class_of", "kind_of", "register"]
 
 
 class Snapshotable(Protocol):

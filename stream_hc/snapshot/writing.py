@@ -17,7 +17,7 @@ from stream_hc.snapshot.errors import SnapshotError, naming
 from stream_hc.snapshot.format import ArrayInfo, PartInfo, Scalar
 from stream_hc.snapshot.kinds import Snapshotable, kind_of
 
-__all__ = ["dump_bytes", "save"]
+__all__ = ["created_by", "dump_bytes", "save"]
 
 Model = Snapshotable | Mapping[str, Snapshotable]
 AnyArray = npt.NDArray[Any]

@@ -23,6 +23,8 @@ __all__ = [
     "reachable",
     "reverse",
     "to_csr",
+    "truncate",
+    "unknown_label",
 ]
 
 

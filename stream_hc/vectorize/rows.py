@@ -30,8 +30,9 @@ def from_dict(x: Mapping[Hashable, Any], n_features: int) -> Rows:
     where = np.array(columns(x, n_features), dtype=np.int32)
     order = np.lexsort((numbers, where))  # by value too: a sum must not depend on the order of the dict
     where, numbers = where[order], numbers[order]
-    first = np.flatnonzero(np.diff(where, prepend=-1))
-    if first.size < where.size:
+    repeated = where[1:] == where[:-1]
+    if repeated.any():
+        first = np.flatnonzero(np.concatenate([[True], ~repeated]))
         where, numbers = where[first], np.add.reduceat(numbers, first)
     with np.errstate(over="ignore"):
         values = numbers.astype(np.float32)

@@ -389,6 +389,22 @@ def test_damaged_states_are_refused(make):
             type(model).from_state({**good, **change})
 
 
+@pytest.mark.parametrize("kind", LEARNERS.values())
+def test_tables_grow_in_the_middle_of_a_batch_and_at_its_first_row(kind):
+    xs = [{100 * row + j: 1.0 for j in range(90 if row % 2 else 3)} for row in (1, 2, 3, 4, 5)]
+    ys = [{"tennis"}, {"politics"}, set(), {"football"}, {"sport"}]
+    one, batch = kind(NEWS, n_features=1000), kind(NEWS, n_features=1000)
+    answers = []
+    for x, y in zip(xs, ys, strict=True):
+        answers.append({label for label, on in one.predict_one(x).items() if on})
+        one.learn_one(x, y)
+    predicted = batch.predict_then_learn(to_rows(xs, 1000), NEWS.encode(ys))
+    assert predicted.shape == (5, 4)
+    assert NEWS.decode(predicted) == answers
+    same_state(one, batch)
+    assert one.state()["features"].size > 180
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("kind", LEARNERS.values())
 def test_memory_follows_what_was_seen(kind):
