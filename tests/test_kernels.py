@@ -105,8 +105,9 @@ def run_kernel(taxonomy, xs, ys, rule, strength, zero_is_on, delay):
     how = linear.Rule(RULES[rule], strength, zero_is_on)
     predictions, row = [], 0
     while True:
-        reached, *part = linear.stream_rows(table.model, graph, how, X, Y, row, len(xs), delay)
-        predictions += from_csr(*part)
+        reached, ptr, nodes, scores = linear.stream_rows(table.model, graph, how, X, Y, row, len(xs), delay)
+        predictions += from_csr(ptr, nodes)
+        assert scores.size == nodes.size
         row = reached
         if row == len(xs):
             break

@@ -178,11 +178,12 @@ def margin_rows(model: Model, X: Documents, margins: Floats) -> None:
 @njit(cache=True, nogil=True)
 def stream_rows(
     model: Model, graph: Graph, rule: Rule, X: Documents, Y: Labels, start: int, stop: int, delay: int
-) -> tuple[int, Longs, Ints]:
+) -> tuple[int, Longs, Ints, Floats]:
     """Predict document after document and learn each `delay` documents later; never, if `delay` is negative.
 
-    Returns the row reached, and the predictions of the rows before it in CSR form. It stops before `stop`
-    where the weights might run out of rows: make room and call again from the row reached. Writes `model`.
+    Returns the row reached, and the predictions of the rows before it in CSR form: pointers, nodes and their
+    margins. It stops before `stop` where the weights might run out of rows: make room and call again from the
+    row reached. Writes `model`.
     """
     n_nodes = model.n_updates.size
     margins = np.zeros(model.weights.shape[1], np.float32)
@@ -191,23 +192,32 @@ def stream_rows(
     steps, betas = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.float64)
     predicted_ptr = np.zeros(stop - start + 1, np.int64)
     predicted = np.empty(4 * (stop - start) + n_nodes, np.int32)
+    scores = np.empty(predicted.size, np.float32)
     size = 0
     for row in range(start, stop):
         learned = row - delay if delay >= 0 else -1
         if learned >= 0:
             n_features = X.indptr[learned + 1] - X.indptr[learned]
             if model.n_rows[0] + n_features > model.weights.shape[0]:
-                return row, predicted_ptr[: row - start + 1].copy(), predicted[:size].copy()
+                return (
+                    row,
+                    predicted_ptr[: row - start + 1].copy(),
+                    predicted[:size].copy(),
+                    scores[:size].copy(),
+                )
         part = slice(X.indptr[row], X.indptr[row + 1])
         margin_row(model, X.indices[part], X.values[part], margins)
         decide_row(graph, rule.zero_is_on, margins, on)
         if size + n_nodes > predicted.size:
-            larger = np.empty(2 * predicted.size, np.int32)
-            larger[:size] = predicted[:size]
-            predicted = larger
+            more_nodes, more_scores = (
+                np.empty(2 * predicted.size, np.int32),
+                np.empty(2 * predicted.size, np.float32),
+            )
+            more_nodes[:size], more_scores[:size] = predicted[:size], scores[:size]
+            predicted, scores = more_nodes, more_scores
         for node in range(n_nodes):
             if on[node]:
-                predicted[size] = node
+                predicted[size], scores[size] = node, margins[node]
                 size += 1
         predicted_ptr[row - start + 1] = size
         if learned < 0 or n_features == 0:
@@ -230,4 +240,4 @@ def stream_rows(
             )
         elif n_steps > 0:
             add_steps(model, features, values, nodes[:n_steps], steps[:n_steps])
-    return stop, predicted_ptr, predicted[:size].copy()
+    return stop, predicted_ptr, predicted[:size].copy(), scores[:size].copy()

@@ -3,22 +3,30 @@
 import abc
 import inspect
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from river import base
 from scipy.sparse import csr_array
 
-from stream_hc.kernels import Ints, Longs
+from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels import linear as kernels
 from stream_hc.learners.table import WeightTable
 from stream_hc.taxonomy import Labels, Taxonomy, TaxonomyError
 from stream_hc.vectorize import Rows, feature_rows, from_dict
 
-__all__ = ["ColdStart", "LinearLearner"]
+__all__ = ["ColdStart", "LinearLearner", "Predicted"]
 
 ColdStart = Literal["negative", "paper"]
+
+
+class Predicted(NamedTuple):
+    """Predicted labels in CSR form, with the margin of each."""
+
+    indptr: Longs
+    nodes: Ints
+    margins: Floats
 
 
 class LinearLearner(base.MultiLabelClassifier, abc.ABC):
@@ -65,9 +73,9 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[str, bool]:  # type: ignore[override]
         """Return every node of the taxonomy with whether the document belongs there."""
-        _, predicted = self._stream(from_dict(x, self.n_features), _NO_LABELS, delay=-1)
+        predicted = self._stream(from_dict(x, self.n_features), _NO_LABELS, delay=-1)
         answer = dict.fromkeys(self._labels.nodes, False)
-        for node in predicted.tolist():
+        for node in predicted.nodes.tolist():
             answer[self._labels.nodes[node]] = True
         return answer
 
@@ -92,20 +100,26 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
 
     # The array path: many documents in CSR form
 
-    def predict_many(self, X: Any) -> csr_array:
-        """Return the predicted labels of each row of `X` (n × n_features) as bool rows (n × N)."""
-        return self._matrix(*self._stream(feature_rows(X, self.n_features), _NO_LABELS, delay=-1))
+    def predict_many(self, X: Any, scores: bool = False) -> csr_array:
+        """Return the predicted labels of each row of `X` (n × n_features) as bool rows (n × N).
+
+        With `scores` the rows hold the margin of each predicted label instead of True.
+        """
+        return self._matrix(self._stream(feature_rows(X, self.n_features), _NO_LABELS, delay=-1), scores)
 
     def learn_many(self, X: Any, Y: Any) -> None:
         """Learn from each row in order; nothing is learned if any row is bad."""
         self.predict_then_learn(X, Y)
 
-    def predict_then_learn(self, X: Any, Y: Any, delay: int = 0, start: int = 0) -> csr_array:
+    def predict_then_learn(
+        self, X: Any, Y: Any, delay: int = 0, start: int = 0, scores: bool = False
+    ) -> csr_array:
         """Predict each row, then learn from it, in order; return the predictions.
 
         With a `delay` the label of a row arrives that many rows later: row t is predicted by a model that
         has learned the rows before t - delay, and the last `delay` rows are not learned in this call. Rows
-        before `start` were predicted in an earlier call and only wait for their turn to be learned.
+        before `start` were predicted in an earlier call and only wait for their turn to be learned. With
+        `scores` the rows hold the margin of each predicted label instead of True.
         """
         if delay < 0 or start < 0:
             raise ValueError(f"delay and start must not be negative: {delay}, {start}")
@@ -119,9 +133,9 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         pair = kernels.Labels(
             labels.indptr.astype(np.int64, copy=False), labels.indices.astype(np.int32, copy=False)
         )
-        predicted = self._matrix(*self._stream(rows, pair, delay, start))
+        predicted = self._stream(rows, pair, delay, start)
         self._t += max(0, n_rows - delay) - max(0, start - delay)
-        return predicted
+        return self._matrix(predicted, scores)
 
     def margins(self, X: Any) -> NDArray[np.float32]:
         """Return w·x of every row at every node, whether or not its parents are on; 0 where never trained."""
@@ -172,31 +186,33 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
 
     # Inside
 
-    def _stream(self, rows: Rows, labels: kernels.Labels, delay: int, start: int = 0) -> tuple[Longs, Ints]:
+    def _stream(self, rows: Rows, labels: kernels.Labels, delay: int, start: int = 0) -> Predicted:
         """Run the kernel over the rows, making room for new features whenever it asks.
 
-        Returns the predictions of the rows from `start` on, as row pointers and columns.
+        Returns the predictions of the rows from `start` on.
         """
         stop = rows.indptr.size - 1
         graph = kernels.Graph(self._labels.parent_ptr, self._labels.parent_idx)
         rule, documents = self._rule(), kernels.Documents(*rows)
-        ptrs, columns, row, size = [np.zeros(1, np.int64)], [], start, 0
+        ptrs, columns, scores, row, size = [np.zeros(1, np.int64)], [], [], start, 0
         while True:
-            reached, ptr, predicted = kernels.stream_rows(
+            reached, ptr, predicted, margins = kernels.stream_rows(
                 self._table.model, graph, rule, documents, labels, row, stop, delay
             )
             if row == start and reached == stop:
-                return ptr, predicted
+                return Predicted(ptr, predicted, margins)
             ptrs.append(ptr[1:] + size)
             columns.append(predicted)
+            scores.append(margins)
             row, size = reached, size + predicted.size
             if row == stop:
-                return np.concatenate(ptrs), np.concatenate(columns)
+                return Predicted(np.concatenate(ptrs), np.concatenate(columns), np.concatenate(scores))
             self._table.reserve(int(rows.indptr[row - delay + 1] - rows.indptr[row - delay]))
 
-    def _matrix(self, indptr: Longs, indices: Ints) -> csr_array:
-        shape = (indptr.size - 1, len(self._labels))
-        answer = csr_array((np.ones(indices.size, np.bool_), indices, indptr), shape=shape)
+    def _matrix(self, predicted: Predicted, scores: bool) -> csr_array:
+        data = predicted.margins if scores else np.ones(predicted.nodes.size, np.bool_)
+        shape = (predicted.indptr.size - 1, len(self._labels))
+        answer = csr_array((data, predicted.nodes, predicted.indptr), shape=shape)
         answer.has_canonical_format = True
         return answer
 

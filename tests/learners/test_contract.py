@@ -90,6 +90,25 @@ def test_predictions_respect_the_taxonomy_and_change_nothing(make, stream, cold_
 
 @every_learner
 @given(stream=streams(), cold_start=cold_starts)
+def test_scores_are_the_margins_at_the_time_of_the_prediction(make, stream, cold_start):
+    taxonomy, xs, ys = stream
+    one, batch = make(taxonomy, cold_start=cold_start), make(taxonomy, cold_start=cold_start)
+    scored = batch.predict_then_learn(to_rows(xs), ys, scores=True)
+    assert scored.dtype == np.float32
+    for row, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        part = slice(scored.indptr[row], scored.indptr[row + 1])
+        on = [node for node, yes in enumerate(one.predict_one(x).values()) if yes]
+        assert scored.indices[part].tolist() == on
+        assert scored.data[part].tolist() == one.margins(to_rows([x]))[0, on].tolist()
+        one.learn_one(x, y)
+    again = one.predict_many(to_rows(xs), scores=True)
+    assert again.indices.tolist() == one.predict_many(to_rows(xs)).indices.tolist()
+    rows = np.repeat(np.arange(len(xs)), np.diff(again.indptr))
+    assert again.data.tolist() == one.margins(to_rows(xs))[rows, again.indices].tolist()
+
+
+@every_learner
+@given(stream=streams(), cold_start=cold_starts)
 def test_scores_agree_with_predictions(make, stream, cold_start):
     model = trained(make, stream, cold_start=cold_start)
     for x in stream[1]:
