@@ -112,7 +112,7 @@ class TestValue:
             NEWS.nodes = ()
         with pytest.raises(AttributeError, match="does not change"):
             del NEWS.nodes
-        for array in (NEWS.parent, NEWS.depth, NEWS.parent_idx, NEWS.child_ptr, NEWS.children(0)):
+        for array in (NEWS.parent, NEWS.depth, NEWS.parent_idx, NEWS.child_ptr, NEWS.children(0), NEWS.roots):
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "close",
+    "empty_lists",
     "encode",
     "label_columns",
     "label_rows",
@@ -50,6 +51,13 @@ def longest_depth(parent_lists: Sequence[Sequence[int]]) -> Ints:
     for above in parent_lists:
         depth.append(1 + max((depth[p] for p in above), default=-1))
     return np.array(depth, dtype=np.int32)
+
+
+def empty_lists(ptr: Longs) -> Ints:
+    """Return the nodes whose list is empty, as an array that cannot be written."""
+    nodes: Ints = np.flatnonzero(np.diff(ptr) == 0).astype(np.int32)
+    nodes.setflags(write=False)
+    return nodes
 
 
 def reachable(start: int, ptr: Longs, idx: Ints, with_start: bool) -> Ints:

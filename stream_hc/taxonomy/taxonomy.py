@@ -141,12 +141,12 @@ class Taxonomy:
     @cached_property
     def roots(self) -> Ints:
         """The nodes without a parent."""
-        return np.flatnonzero(np.diff(self.parent_ptr) == 0).astype(np.int32)
+        return rows.empty_lists(self.parent_ptr)
 
     @cached_property
     def leaves(self) -> Ints:
         """The nodes without a child."""
-        return np.flatnonzero(np.diff(self.child_ptr) == 0).astype(np.int32)
+        return rows.empty_lists(self.child_ptr)
 
     @cached_property
     def parent(self) -> Ints:
