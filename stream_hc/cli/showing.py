@@ -1,6 +1,9 @@
 """The work behind `stream-hc demo`."""
 
+import os
 import shlex
+import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,12 +89,24 @@ def _commands(folder: Path, best: str) -> list[tuple[str, str]]:
     def at(name: str) -> str:
         return shlex.quote(str(folder / name))
 
-    run = f"stream-hc run {at('docs.jsonl')} --snapshot {at(BEST)} --output {at('predictions.jsonl')}"
+    program = _program()
+    run = f"{program} run {at('docs.jsonl')} --snapshot {at(BEST)} --output {at('predictions.jsonl')}"
     return [
         ("file 1,000 other news with what was learned, and go on learning", run),
         (
             "judge a learner on them, with the labels at once",
-            f"stream-hc evaluate {shlex.quote(str(folder))} --learner {best} --window 200",
+            f"{program} evaluate {shlex.quote(str(folder))} --learner {best} --window 200",
         ),
-        ("see the topics", f"stream-hc taxonomy draw {at('taxonomy.tsv')} --depth 1"),
+        ("see the topics", f"{program} taxonomy draw {at('taxonomy.tsv')} --depth 1"),
     ]
+
+
+def _program() -> str:
+    """Return what to type for this very program: its name alone only where the shell would find it."""
+    started = Path(sys.argv[0])
+    if started.name != "stream-hc":
+        return shlex.join([sys.executable, "-m", "stream_hc.cli"])
+    found = shutil.which("stream-hc")
+    if found is not None and Path(found).resolve() == started.resolve():
+        return "stream-hc"
+    return shlex.quote(os.path.relpath(started) if started.is_relative_to(Path.cwd()) else str(started))

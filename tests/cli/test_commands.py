@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -209,9 +210,10 @@ def test_demo_and_what_it_suggests(tmp_path: Path) -> None:
     made = ["best.snap", "by-depth.png", "docs.jsonl", "report.json", "running.png", "taxonomy.tsv"]
     assert sorted(path.name for path in folder.iterdir()) == made
     assert json.loads((folder / "report.json").read_text())["documents"] == 1500
-    suggested = [line.strip() for line in shown.splitlines() if line.startswith("  stream-hc ")]
+    program = shlex.join([sys.executable, "-m", "stream_hc.cli"])
+    suggested = [line.strip() for line in shown.splitlines() if line.startswith(f"  {program} ")]
     assert len(suggested) == 3
-    results = call_all(*(shlex.split(command)[1:] for command in suggested), cwd=tmp_path)
+    results = call_all(*(shlex.split(command)[3:] for command in suggested), cwd=tmp_path)
     assert [result.returncode for result in results] == [0, 0, 0]
     assert b"1500 documents learned" in results[0].stderr
     assert len((folder / "predictions.jsonl").read_bytes().splitlines()) == 1000
