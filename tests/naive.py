@@ -1,6 +1,7 @@
 """Slow, obvious twins of the kernels, written from the formulas: dense, plain Python, no shortcuts."""
 
 import math
+import re
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -33,6 +34,20 @@ def hash_tokens(tokens):
         h = (h ^ h >> 13) * 0xC2B2AE35 % 2**32
         hashes.append(h ^ h >> 16)
     return hashes
+
+
+def token_columns(texts, n_features, shortest, longest):
+    """The columns of the terms of each text."""
+    rows = []
+    for text in texts:
+        tokens = re.findall(r"\w\w+", text)
+        terms = [
+            " ".join(tokens[first : first + size])
+            for size in range(shortest, longest + 1)
+            for first in range(len(tokens) - size + 1)
+        ]
+        rows.append([h % n_features for h in hash_tokens([term.encode() for term in terms])])
+    return rows
 
 
 def weigh_rows(token_lists, learn, tf="log", idf=True, norm=True, seen_in=None, n_documents=0):

@@ -5,6 +5,7 @@ import inspect
 import itertools
 import math
 import pkgutil
+import re
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import stream_hc.kernels
-from stream_hc.kernels import hashing, linear, weighting
+from stream_hc.kernels import hashing, linear, tokens, weighting
 from stream_hc.kernels import labels as label_kernels
 from stream_hc.learners.table import WeightTable
 from stream_hc.taxonomy.rows import to_csr
@@ -20,6 +21,7 @@ from stream_hc.vectorize import feature_rows
 from tests import naive, naive_losses
 from tests.strategies import N_FEATURES, dags, forests, streams, to_rows
 
+IS_WORD = np.array([bool(re.match(r"\w", chr(code))) for code in range(0x1F700)])
 RULES = {
     "path": linear.PERCEPTRON,
     "node": linear.NODE_PERCEPTRON,
@@ -69,6 +71,20 @@ def test_hash_tokens(tokens):
     ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
     hashes = hashing.hash_tokens(np.frombuffer(b"".join(tokens), np.uint8), ends)
     assert hashes.tolist() == naive.hash_tokens(tokens)
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ab_é漢🙂 -\u0301"), max_size=12), max_size=4),
+    st.sampled_from([7, 1024]),
+    st.sampled_from([(1, 1), (1, 2), (2, 2), (2, 4)]),
+)
+def test_token_columns(texts, n_features, ngrams):
+    encoded = [text.encode() for text in texts]
+    buffer = np.frombuffer(b"".join(encoded), np.uint8)
+    ends = np.cumsum([len(data) for data in encoded], dtype=np.int64)
+    ptr, columns = tokens.token_columns(buffer, ends, IS_WORD, n_features, *ngrams)
+    expected = naive.token_columns(texts, n_features, *ngrams)
+    assert [sorted(row) for row in from_csr(ptr, columns)] == [sorted(row) for row in expected]
 
 
 @given(

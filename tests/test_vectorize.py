@@ -1,4 +1,5 @@
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from river import checks, compose
 
 from stream_hc import HPerceptron, Taxonomy, TextVectorizer, snapshot
-from stream_hc.vectorize import from_dict, hash_features, hashing
+from stream_hc.vectorize import from_dict, hash_features, hashing, words
 from tests import naive
 
 TEXTS = ["Rates rise, rates fall", "", "Der Zins fällt", "a b c", "x" * 5000, "漢字 かな 🙂 naïve", "rates"]
@@ -58,6 +59,78 @@ class TestDict:
     def test_two_finite_features_that_overflow_together(self):
         with pytest.raises(ValueError, match="finite"):
             from_dict({0: 3e38, 4: 3e38}, n_features=4)
+
+
+SCRIPTS = {
+    "latin": "Ångström, naïve façade; STRASSE ẞ ß ﬁne ǅungla",
+    "greek": "ΟΔΥΣΣΕΥΣ Σίσυφος και Ἀθῆναι ΑΣ.",
+    "cyrillic": "Съешь ещё этих мягких французских булок, ЁЖ",
+    "turkish": "İSTANBUL ılık IŞIK dotted İi",
+    "hebrew": "שָׁלוֹם עולם",
+    "arabic": "السَّلامُ عليكم ٣٤٥ ـــ",
+    "devanagari": "नमस्ते दुनिया क्षत्रिय",
+    "thai": "สวัสดีชาวโลก ที่นี่",
+    "chinese": "漢字仮名交じり文、東京 ｱｲｳ",
+    "korean": "안녕하세요 세계 ㅋㅋ",
+    "georgian": "საქართველო ᲗᲑᲘᲚᲘᲡᲘ",
+    "math and emoji": "𝒜𝓁𝓅𝒽𝒶 x² ½ 👩‍👩‍👧 🙂🙂 a_b __ _ 1_000",
+    "combining": "e\u0301te\u0301 a\u0308b \u0301\u0301 ki\u0307",
+    "separators": "tab\tnew\nline\x00nul\u2028para\u00a0nbsp\u200bzero",
+    "surrogates": "ab\ud800cd \udfff x\ud83d\ude42y",
+    "edges": "é",
+    "two": "éé",
+    "last": "word",
+    "empty": "",
+    "blank": " \n ",
+}
+
+
+def expected_columns(vectorizer, text):
+    return [int(h) % vectorizer.n_features for h in hash_features(vectorizer.tokens(text))]
+
+
+class TestTokens:
+    @pytest.mark.parametrize("lowercase", [True, False])
+    @pytest.mark.parametrize("ngrams", [(1, 1), (1, 3), (2, 2)])
+    def test_every_script_alone_and_in_one_batch(self, lowercase, ngrams):
+        vectorizer = TextVectorizer(lowercase=lowercase, ngrams=ngrams)
+        texts = list(SCRIPTS.values())
+        ptr, found = vectorizer._token_columns(texts)
+        for row, text in enumerate(texts):
+            expected = sorted(expected_columns(vectorizer, text))
+            assert sorted(found[ptr[row] : ptr[row + 1]].tolist()) == expected
+            alone_ptr, alone = vectorizer._token_columns([text])
+            assert sorted(alone.tolist()) == expected
+            assert alone_ptr.tolist() == [0, len(expected)]
+
+    @given(
+        st.lists(st.text(st.characters(), max_size=20), max_size=5), st.sampled_from([(1, 1), (1, 2), (2, 3)])
+    )
+    def test_any_text(self, texts, ngrams):
+        vectorizer = TextVectorizer(ngrams=ngrams)
+        ptr, found = vectorizer._token_columns(texts)
+        for row, text in enumerate(texts):
+            assert sorted(found[ptr[row] : ptr[row + 1]].tolist()) == sorted(
+                expected_columns(vectorizer, text)
+            )
+
+    def test_every_code_point_by_itself(self):
+        """One token for each word character, none for the others: compared over all of Unicode."""
+        table = words.word_characters(np.array([255], np.uint8))
+        assert table.size == sys.maxunicode + 1
+        assert table.sum() == len(re.findall(r"\w", "".join(map(chr, range(sys.maxunicode + 1)))))
+        assert words.word_characters(np.array([65], np.uint8)).tolist() == table[:128].tolist()
+
+    @pytest.mark.compiled
+    @pytest.mark.parametrize(
+        "text", ["word " * 1_000_000, "é" * 2_500_000, "ab" * 2_500_000, "漢字 " * 700_000]
+    )
+    def test_texts_of_five_megabytes(self, text):
+        vectorizer = TextVectorizer()
+        _, found = vectorizer._token_columns([text, "the end"])
+        tokens = vectorizer.tokens(text)
+        assert found.size == len(tokens) + 2
+        assert set(found[:-2].tolist()) == set(expected_columns(vectorizer, tokens[0]))
 
 
 class TestText:

@@ -10,6 +10,7 @@ from stream_hc.kernels import Floats, Ints, Longs
 __all__ = ["weigh_rows"]
 
 TF_RAW, TF_LOG, TF_BINARY = 0, 1, 2
+LOGS = np.array([math.log(df + 0.5) for df in range(1024)])
 
 
 @njit(cache=True, nogil=True)
@@ -48,13 +49,17 @@ def weigh_rows(
             for k in range(first, size):
                 seen_in[row_columns[k]] += 1
         squares = 0.0
+        log_documents = math.log(n_documents[0] + 1.0)
         for k in range(first, size):
-            if tf == TF_LOG:
+            if tf == TF_LOG and values[k] > 1.0:
                 values[k] = 1.0 + math.log(values[k])
             elif tf == TF_BINARY:
                 values[k] = 1.0
             if use_idf:
-                values[k] *= math.log((n_documents[0] + 1.0) / (seen_in[row_columns[k]] + 0.5))
+                df = seen_in[row_columns[k]]
+                # ln((n + 1) / (df + 1/2)): most terms are rare, and their logarithm is at hand
+                log_df = LOGS[df] if df < LOGS.size else math.log(df + 0.5)
+                values[k] *= log_documents - log_df
             squares += values[k] * values[k]
         if normalize and squares > 0.0:
             length = math.sqrt(squares)

@@ -1,8 +1,6 @@
 """Text -> unit sparse rows: tokens, hash, counts, log-tf, running idf, length 1."""
 
-import re
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,12 +9,12 @@ from scipy.sparse import csr_array
 
 from stream_hc.kernels import Ints, Longs
 from stream_hc.kernels import weighting as kernels
-from stream_hc.vectorize.hashing import columns
+from stream_hc.kernels.tokens import token_columns
+from stream_hc.vectorize.words import TOKEN, word_characters
 
 __all__ = ["TextVectorizer"]
 
 Tf = Literal["raw", "log", "binary"]
-TOKEN = re.compile(r"\w\w+")
 
 
 class TextVectorizer(base.Transformer):
@@ -135,10 +133,12 @@ class TextVectorizer(base.Transformer):
         for row, text in enumerate(texts):
             if not isinstance(text, str):
                 raise ValueError(f"row {row}: a text must be a str, not {type(text).__name__}")
-        terms = [self.tokens(text) for text in texts]
-        token_ptr = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum([len(row) for row in terms], out=token_ptr[1:])
-        return token_ptr, np.array(columns(list(chain.from_iterable(terms)), self.n_features), dtype=np.int32)
+        lowered = [text.lower() for text in texts] if self.lowercase else texts
+        # A lone surrogate is no valid UTF-8; as three bytes it decodes to itself, which is no word character.
+        encoded = [text.encode("utf-8", "surrogatepass") for text in lowered]
+        buffer = np.frombuffer(b"".join(encoded), np.uint8)
+        ends = np.cumsum([len(data) for data in encoded], dtype=np.int64)
+        return token_columns(buffer, ends, word_characters(buffer), self.n_features, *self.ngrams)
 
     def state(self) -> dict[str, Any]:
         """Return everything it knows as plain numbers, strings and copied arrays."""
