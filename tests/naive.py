@@ -50,6 +50,14 @@ def token_columns(texts, n_features, shortest, longest):
     return rows
 
 
+def sorted_row(hashes, numbers, n_features):
+    """Column -> sum of its values, smallest first, without zeros, ascending."""
+    row = {}
+    for number, h in sorted(zip(numbers, hashes, strict=True)):
+        row[h % n_features] = row.get(h % n_features, 0.0) + number
+    return {column: np.float32(row[column]) for column in sorted(row) if np.float32(row[column]) != 0}
+
+
 def weigh_rows(token_lists, learn, tf="log", idf=True, norm=True, seen_in=None, n_documents=0):
     """Rows {column: weight} of lists of columns."""
     seen_in = Counter(seen_in or {})

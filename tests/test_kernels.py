@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import stream_hc.kernels
-from stream_hc.kernels import hashing, linear, tokens, weighting
+from stream_hc.kernels import hashing, linear, rows, tokens, weighting
 from stream_hc.kernels import labels as label_kernels
 from stream_hc.learners.table import WeightTable
 from stream_hc.taxonomy.rows import to_csr
@@ -56,14 +56,14 @@ def from_csr(indptr, indices):
 def test_close_and_truncate_rows(data):
     taxonomy = data.draw(st.one_of(forests(), dags()))
     node = st.integers(0, len(taxonomy) - 1)
-    rows = data.draw(st.lists(st.sets(node, max_size=5), max_size=6))
+    label_rows = data.draw(st.lists(st.sets(node, max_size=5), max_size=6))
     graph = (taxonomy.parent_ptr, taxonomy.parent_idx)
-    given_rows = to_csr([sorted(row) for row in rows])
+    given_rows = to_csr([sorted(row) for row in label_rows])
     parents = parent_lists(taxonomy)
     closed = from_csr(*label_kernels.close_rows(*given_rows, *graph))
-    assert closed == [sorted(row) for row in naive.close_rows(rows, parents)]
+    assert closed == [sorted(row) for row in naive.close_rows(label_rows, parents)]
     cut = from_csr(*label_kernels.truncate_rows(*given_rows, *graph))
-    assert cut == [sorted(row) for row in naive.truncate_rows(rows, parents)]
+    assert cut == [sorted(row) for row in naive.truncate_rows(label_rows, parents)]
 
 
 @given(st.lists(st.binary(max_size=12), max_size=6))
@@ -71,6 +71,17 @@ def test_hash_tokens(tokens):
     ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
     hashes = hashing.hash_tokens(np.frombuffer(b"".join(tokens), np.uint8), ends)
     assert hashes.tolist() == naive.hash_tokens(tokens)
+
+
+@given(st.lists(st.tuples(st.integers(-99, 99), st.floats(-9, 9, width=32)), max_size=8), st.integers(1, 9))
+def test_sorted_row(features, n_features):
+    hashes = np.array([h for h, _ in features], np.int64)
+    numbers = np.array([number for _, number in features], np.float64)
+    indices, values, finite = rows.sorted_row(hashes, numbers, n_features)
+    expected = naive.sorted_row(hashes.tolist(), numbers.tolist(), n_features)
+    assert finite
+    assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == expected
+    assert indices.tolist() == list(expected)
 
 
 @given(

@@ -38,7 +38,7 @@ class TestHash:
         monkeypatch.setattr(hashing, "_hash_of", {})
         names = ["a", "b", "c", "d", "e", "a"]
         for part in (names[:2], names[1:4], names, names[::-1]):
-            assert hashing.columns(part, 1000) == [int(h) % 1000 for h in hash_features(part)]
+            assert hashing.hashes(part, 1000).tolist() == hash_features(part).tolist()
         assert len(hashing._hash_of) <= 6
 
 
@@ -55,6 +55,22 @@ class TestDict:
         one, two = from_dict(x, 4), from_dict(dict(shuffled), 4)
         assert one.indices.tolist() == two.indices.tolist()
         assert one.values.tobytes() == two.values.tobytes()
+
+    @given(
+        st.dictionaries(
+            st.one_of(st.text(max_size=3), st.integers()), st.floats(-10, 10, width=32), max_size=8
+        ),
+        st.sampled_from([1, 3, 2**18]),
+    )
+    def test_equals_the_slow_one(self, x, n_features):
+        expected = {}
+        for name in sorted(x, key=x.get):
+            column = (name if isinstance(name, int) else naive.hash_tokens([name.encode()])[0]) % n_features
+            expected[column] = expected.get(column, 0.0) + x[name]
+        row = from_dict(x, n_features)
+        used = [column for column in sorted(expected) if np.float32(expected[column]) != 0]
+        assert row.indices.tolist() == used
+        assert row.values.tolist() == [float(np.float32(expected[column])) for column in used]
 
     def test_two_finite_features_that_overflow_together(self):
         with pytest.raises(ValueError, match="finite"):

@@ -1,13 +1,15 @@
 """Feature names -> columns: a stable hash for text, the number itself for an integer."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stream_hc.kernels import Longs
 from stream_hc.kernels import hashing as kernels
 
-__all__ = ["FeatureError", "columns", "hash_features"]
+__all__ = ["FeatureError", "hash_features", "hashes"]
 
 # Names repeat endlessly in a stream. The cache is emptied when full rather than kept by age: that costs one
 # dictionary look-up a name and nothing else, and a full vocabulary is hashed again in a fraction of a second.
@@ -30,27 +32,27 @@ def hash_features(names: Sequence[str]) -> NDArray[np.uint32]:
     return kernels.hash_tokens(np.frombuffer(b"".join(encoded), np.uint8), ends)
 
 
-def columns(names: Iterable[Hashable], n_features: int) -> list[int]:
-    """Return the column of each name, modulo n_features: a str is hashed, an integer stands for itself.
+def hashes(names: Collection[Hashable], n_features: int) -> Longs:
+    """Return for each name a number whose remainder by n_features is its column.
 
+    That is the hash of a str, and an integer itself.
     A tuple of strings (river's n-grams) stands for its parts joined by a blank.
     """
     try:
-        return [_hash_of[name] % n_features for name in names]  # type: ignore[index]
+        return np.array(list(map(_hash_of.__getitem__, names)), np.int64)  # type: ignore[arg-type]
     except KeyError:
-        names = list(names)
-        texts = [name for name in map(_text, names) if isinstance(name, str) and name not in _hash_of]
-        if len(_hash_of) + len(texts) > CACHE_SIZE:
-            _hash_of.clear()
-        _hash_of.update(zip(texts, hash_features(texts).tolist(), strict=True))
-    return [_column(name, n_features) for name in map(_text, names)]
-
-
-def _column(name: str | int, n_features: int) -> int:
-    if isinstance(name, int):
-        return name % n_features
-    known = _hash_of.get(name)  # the clearing above may have dropped it
-    return (int(hash_features([name])[0]) if known is None else known) % n_features
+        pass
+    if set(map(type, names)) == {int}:
+        plain = cast(Collection[int], names)
+        if min(plain) >= -(2**63) and max(plain) < 2**63:
+            return np.array(list(plain), np.int64)
+    texts = [_text(name) for name in names]
+    new = list({name: None for name in texts if isinstance(name, str) and name not in _hash_of})
+    if len(_hash_of) + len(new) > CACHE_SIZE:
+        _hash_of.clear()
+        new = list({name: None for name in texts if isinstance(name, str)})
+    _hash_of.update(zip(new, hash_features(new).tolist(), strict=True))
+    return np.array([_hash_of[n] if isinstance(n, str) else n % n_features for n in texts], np.int64)
 
 
 def _text(name: Hashable) -> str | int:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from stream_hc.kernels import Floats, Ints, Longs
-from stream_hc.vectorize.hashing import FeatureError, columns
+from stream_hc.kernels import rows as kernels
+from stream_hc.vectorize.hashing import FeatureError, hashes
 
 __all__ = ["Rows", "feature_rows", "from_dict"]
 
@@ -27,21 +28,12 @@ def from_dict(x: Mapping[Hashable, Any], n_features: int) -> Rows:
     if not isinstance(x, Mapping):
         raise FeatureError(f"a document must be a dict of features, not {type(x).__name__}")
     numbers = _numbers(x)
-    where = np.array(columns(x, n_features), dtype=np.int32)
-    order = np.lexsort((numbers, where))  # by value too: a sum must not depend on the order of the dict
-    where, numbers = where[order], numbers[order]
-    repeated = where[1:] == where[:-1]
-    if repeated.any():
-        first = np.flatnonzero(np.concatenate([[True], ~repeated]))
-        where, numbers = where[first], np.add.reduceat(numbers, first)
-    with np.errstate(over="ignore"):
-        values = numbers.astype(np.float32)
-    if not np.isfinite(values).all():
+    with np.errstate(over="ignore"):  # without the compiler, a number beyond float32 warns
+        indices, values, finite = kernels.sorted_row(hashes(x, n_features), numbers, n_features)
+    if not finite:
         name = _first_not_finite(x)
         raise FeatureError(f"feature {name!r} is {x[name]}: features must be finite float32 numbers")
-    used = values != 0
-    indices = where[used]
-    return Rows(np.array([0, indices.size], np.int64), indices, values[used])
+    return Rows(np.array([0, indices.size], np.int64), indices, values)
 
 
 def feature_rows(X: Any, n_features: int) -> Rows:
@@ -78,15 +70,17 @@ def feature_rows(X: Any, n_features: int) -> Rows:
 
 def _numbers(x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
     """Return the values; anything but real numbers raises (a str that looks like one too)."""
+    given = list(x.values())
     try:
-        numbers = np.array(list(x.values()))
+        numbers = np.array(given)
     except ValueError:  # values of uneven lengths
         numbers = np.array([None])
     if numbers.dtype.kind not in "biuf" or numbers.ndim != 1:
         for name, value in x.items():
             if not isinstance(value, Real | np.number | np.bool_):
                 raise FeatureError(f"feature {name!r} is {value!r}, not a number: encode it first")
-    return np.array(list(x.values()), dtype=np.float64) if x else np.zeros(0)
+        numbers = np.array([float(value) for value in given])
+    return numbers.astype(np.float64, copy=False)
 
 
 def _first_not_finite(x: Mapping[Hashable, Any]) -> Hashable:
