@@ -376,7 +376,7 @@ def test_texts_as_rows() -> None:
 
 
 def test_feature_dicts_as_unit_rows() -> None:
-    documents = [{"a": 3.0, "b": -4.0}, {}, {"c": 1e30, "d": 1e-30}, {"0": 0.0}]
+    documents = [{"a": 3.0, "b": -4.0}, {}, {"c": 1e12, "d": 1e-36}, {"0": 0.0}]
     data = Dataset("four", TREE, list("1234"), documents, [frozenset()] * 4)
     X = vectorize_dataset(data, 1024)
     assert X.dtype == np.float32

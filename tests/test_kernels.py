@@ -77,9 +77,9 @@ def test_hash_tokens(tokens):
 def test_sorted_row(features, n_features):
     hashes = np.array([h for h, _ in features], np.int64)
     numbers = np.array([number for _, number in features], np.float64)
-    indices, values, finite = rows.sorted_row(hashes, numbers, n_features)
+    indices, values, in_range = rows.sorted_row(hashes, numbers, n_features, 1e12)
     expected = naive.sorted_row(hashes.tolist(), numbers.tolist(), n_features)
-    assert finite
+    assert in_range
     assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == expected
     assert indices.tolist() == list(expected)
 

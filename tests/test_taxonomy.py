@@ -76,6 +76,7 @@ class TestShape:
         assert len(empty) == 0
         assert empty.encode([set()]).shape == (1, 0)
         assert empty.draw() == ""
+        assert empty.costs("normalized").shape == (0,)
 
     def test_edge_pairs_may_be_lists(self):
         assert Taxonomy([["a", None], ["b", "a"]]).nodes == ("a", "b")
@@ -116,6 +117,12 @@ class TestValue:
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
 
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            NEWS.column_of["golf"] = 9
+
+    def test_numpy_names_become_plain(self):
+        assert [type(name) for name in Taxonomy([(np.str_("a"), None)]).nodes] == [str]
+
     def test_contains_and_iterates(self):
         assert "cup" in NEWS
         assert "golf" not in NEWS
@@ -143,6 +150,8 @@ class TestErrors:
             ([(["a"], None)], "must be a str, not list"),
             ([("\ud800", None)], "valid Unicode"),
             ([("a", "x"), ("b", "y")], "and 1 more problem"),
+            ([("a", ["x"])], "must be a str, not list"),
+            (np.array([["a", "b"], ["b", "c"]]), "unknown parent 'c'"),
         ],
     )
     def test_bad_edges_are_named(self, edges, message):
@@ -169,26 +178,41 @@ class TestErrors:
         with pytest.raises(TaxonomyError, match="unknown label"):
             NEWS.close([["tennis"]])
 
-    @pytest.mark.parametrize("labels", ["tennis", b"tennis", 3, None])
+    @pytest.mark.parametrize("labels", ["tennis", b"tennis", 3, None, np.array("tennis")])
     def test_labels_of_a_wrong_kind(self, labels):
         with pytest.raises(TaxonomyError, match="must be a set, a list or a dict"):
             NEWS.close(labels)
 
     def test_nodes_that_do_not_exist(self):
-        with pytest.raises(TaxonomyError, match="no node 5"):
+        with pytest.raises(TaxonomyError, match="node must be a whole number from 0 to 4, not 5"):
             NEWS.children(5)
         with pytest.raises(TaxonomyError, match="unknown label 'golf'"):
             NEWS.ancestors("golf")
         with pytest.raises(TaxonomyError, match="unknown label"):
             NEWS.index(["golf"])
 
+    def test_damaged_or_odd_label_rows(self):
+        for column in (10**9, 5, -3):
+            damaged = NEWS.encode([{"sport"}])
+            damaged.indices = np.array([column], np.int32)
+            with pytest.raises(TaxonomyError, match="damaged"):
+                NEWS.label_rows(damaged, close=True)
+        for value in (np.nan, -1.0, 2.0):
+            rows = np.zeros((3, 5))
+            rows[1, 2] = value
+            with pytest.raises(TaxonomyError, match="row 1: a label is"):
+                NEWS.label_rows(rows)
+        with pytest.raises(TaxonomyError, match="expected 0 and 1"):
+            NEWS.label_rows(np.ones((1, 5), complex))
+
     def test_label_rows_of_a_wrong_shape(self):
         with pytest.raises(TaxonomyError, match=r"\(2, 4\) do not fit 5 nodes"):
             NEWS.decode(np.zeros((2, 4)))
         with pytest.raises(TaxonomyError, match="do not fit"):
             NEWS.decode(np.zeros(5))
-        with pytest.raises(TaxonomyError, match="list of label sets"):
-            NEWS.encode("tennis")
+        for wrong in ("tennis", None, {"tennis": True}):
+            with pytest.raises(TaxonomyError, match="list of label sets"):
+                NEWS.encode(wrong)
 
 
 class TestLabels:
@@ -290,6 +314,8 @@ class TestFiles:
         assert not (tmp_path / "t.tsv").exists()
         odd.write(tmp_path / "t.json")
         assert Taxonomy.read(tmp_path / "t.json") == odd
+        with pytest.raises(ValueError, match=r"write a \.json file"):
+            Taxonomy([("\ufeffa", None)]).write(tmp_path / "t.tsv")
 
     @pytest.mark.parametrize(
         ("name", "content", "message"),
@@ -301,6 +327,7 @@ class TestFiles:
             ("t.json", b"[]", "t.json: expected a taxonomy as"),
             ("t.json", b'{"nodes": [{"name": 1}]}', "t.json: expected a taxonomy as"),
             ("t.json", b"\xff", "t.json"),
+            ("t.json", b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "nodes": []}', "t.json"),
         ],
     )
     def test_bad_files_are_named(self, tmp_path, name, content, message):
@@ -316,6 +343,8 @@ class TestFiles:
         taxonomy = Taxonomy.from_paths(["a/b/c", "a/d", "e", "a/b/c"])
         assert taxonomy.nodes == ("a", "e", "a/b", "a/d", "a/b/c")
         assert Taxonomy.from_paths(["x > y"], separator=" > ").nodes == ("x", "x > y")
+        with pytest.raises(ValueError, match="a path must be a str, not 1"):
+            Taxonomy.from_paths([1])
         for bad in ("a//b", "/a", "a/", ""):
             with pytest.raises(ValueError, match="empty part"):
                 Taxonomy.from_paths([bad])

@@ -74,7 +74,7 @@ class TestDict:
 
     def test_two_finite_features_that_overflow_together(self):
         with pytest.raises(ValueError, match="finite"):
-            from_dict({0: 3e38, 4: 3e38}, n_features=4)
+            from_dict({0: 9e11, 4: 9e11}, n_features=4)
 
 
 SCRIPTS = {
@@ -213,6 +213,13 @@ class TestText:
             {"columns": good["columns"][1:]},
             {"columns": good["columns"] + 512},
             {"seen_in": good["seen_in"] + 100},
+            {"seen_in": -good["seen_in"]},
+            {"seen_in": good["seen_in"].astype(np.float64)},
+            {"columns": good["columns"][::-1].copy()},
+            {"lowercase": "no"},
+            {"ngrams": np.array([1.5, 2.5])},
+            {"n_documents": -1},
+            {"surprise": 1},
             {"tf": "odd"},
             {"n_features": 0},
         ]:
@@ -233,6 +240,8 @@ class TestText:
             ({"n_features": 0}, "n_features"),
             ({"ngrams": (2, 1)}, "ngrams"),
             ({"ngrams": (0, 1)}, "ngrams"),
+            ({"ngrams": 2}, "ngrams must be a pair"),
+            ({"norm": 1}, "norm must be True or False"),
             ({"tf": "odd"}, "unknown tf 'odd'"),
         ]:
             with pytest.raises(ValueError, match=message):

@@ -3,13 +3,14 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import msgspec
 
 from stream_hc.cli.console import say
+from stream_hc.cli.errors import CliError, Code
 from stream_hc.runtime import Line, Prediction, RecordError, Reject
 
 __all__ = ["Sink", "Tally", "written"]
@@ -60,8 +61,14 @@ class Sink:
 
     def write(self, predictions: list[Prediction]) -> None:
         """Write the answers of a batch; afterwards nothing is left in a buffer."""
-        self._output.write(self._encoder.encode_lines(predictions))
-        self._output.flush()
+        try:
+            self._output.write(self._encoder.encode_lines(predictions))
+            self._output.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:  # a full disk: the system does not say which file it was
+            name = "standard output" if self._output is sys.stdout.buffer else self._output.name
+            raise CliError(f"{name}: cannot write: {error.strerror}", Code.BAD_INPUT) from error
         if self._rejects is not None:
             self._rejects.flush()
 
@@ -85,7 +92,15 @@ class Sink:
 def written(path: str) -> Iterator[BinaryIO]:
     """Open a file to write to; `-` is standard output, which stays open."""
     if path == "-":
+        if sys.stdout is None:
+            raise CliError("standard output is closed: open it, or use --output FILE", Code.BAD_INPUT)
         yield sys.stdout.buffer
         return
-    with open(path, "wb") as file:
+    file = open(path, "wb")  # noqa: SIM115 - closed below, twice differently
+    try:
         yield file
+    except BaseException:
+        with suppress(OSError):  # what could not be written is what the first error is about
+            file.close()
+        raise
+    file.close()

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from stream_hc.checks import whole_number
 from stream_hc.datasets import Dataset
 from stream_hc.evaluate.comparison import Comparison
 from stream_hc.evaluate.drivers import takes_rows
 from stream_hc.evaluate.features import vectorize_dataset
-from stream_hc.evaluate.means import at_least
 from stream_hc.evaluate.protocols import holdout, progressive
 
 __all__ = ["PROTOCOLS", "CompareProgress", "Protocol", "compare"]
@@ -72,7 +72,7 @@ def compare(
         raise ValueError(f"unknown protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}")
     if not models:
         raise ValueError("there are no models to compare")
-    if at_least("delay", delay, 0) and protocol != "progressive":
+    if whole_number("delay", delay, 0) and protocol != "progressive":
         raise ValueError(f"a delay needs the protocol 'progressive', not {protocol!r}: leave it at 0")
     rows = None if protocol == "progressive" else _train_test(dataset, protocol)
     Y = dataset.taxonomy.encode(dataset.labels)

@@ -1,11 +1,11 @@
 """Means along a stream: over everything so far, or over the last documents only."""
 
-import operator
-
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["at_least", "running_mean", "windowed_mean"]
+from stream_hc.checks import whole_number
+
+__all__ = ["running_mean", "windowed_mean"]
 
 Doubles = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ def windowed_mean(values: Doubles, window: int) -> Doubles:
     >>> windowed_mean(np.array([1.0, 0.0, 2.0, 4.0]), 2)
     array([1. , 0.5, 1. , 3. ])
     """
-    at_least("window", window, 1)
+    whole_number("window", window, 1)
     if values.size == 0:
         return np.zeros(0)
     window = min(window, values.size)
@@ -42,14 +42,3 @@ def windowed_mean(values: Doubles, window: int) -> Doubles:
     counts = np.minimum(np.arange(1, values.size + 1), window)
     means: Doubles = sums.reshape(-1)[: values.size] / counts
     return means
-
-
-def at_least(name: str, value: int, least: int) -> int:
-    """Return a whole number, or raise a `ValueError` that names the argument."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least or isinstance(value, bool):
-        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-    return number

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from stream_hc.checks import whole_number
 from stream_hc.evaluate.drawing import (
     FAINT,
     INK,
@@ -18,7 +19,6 @@ from stream_hc.evaluate.drawing import (
     save,
     shorten,
 )
-from stream_hc.evaluate.means import at_least
 from stream_hc.evaluate.run import Measure, Run
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def plot_running(
     if not runs:
         raise ValueError("there are no runs to draw")
     longest = max(map(len, runs))
-    window = min(at_least("window", runs[0].window if window is None else window, 1), longest)
+    window = min(whole_number("window", runs[0].window if window is None else window, 1), longest)
     lines = [run.windowed(measure, window) for run in runs]
     looks_back = f"mean of the last {window:,} documents" if window < longest else "mean so far"
     figure, axes = new_page(f"{TITLES[measure]} along the stream", looks_back)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stream_hc.checks import whole_number
 from stream_hc.evaluate.drivers import Progress, RowNumbers, driver_for, last_step, taxonomy_of
-from stream_hc.evaluate.means import at_least
 from stream_hc.evaluate.run import Run, score
 from stream_hc.taxonomy import Taxonomy
 
@@ -69,9 +69,9 @@ def progressive(
     >>> progressive(HPerceptron(tax, n_features=64), X, Y, delay=2).values("zero_one")
     array([1., 1., 1., 0.])
     """
-    at_least("delay", delay, 0)
-    at_least("window", window, 1)
-    at_least("chunk", chunk, 1)
+    whole_number("delay", delay, 0)
+    whole_number("window", window, 1)
+    whole_number("chunk", chunk, 1)
     labels = taxonomy_of(model, taxonomy)
     driver = driver_for(model, X, Y, labels)
     predicted = driver.stream(delay, chunk, progress)
@@ -121,8 +121,8 @@ def holdout(
     >>> holdout(HPerceptron(tax, n_features=64), X, Y, train=[0, 1], test=[2, 3]).values("zero_one")
     array([0., 1.])
     """
-    at_least("window", window, 1)
-    at_least("chunk", chunk, 1)
+    whole_number("window", window, 1)
+    whole_number("chunk", chunk, 1)
     labels = taxonomy_of(model, taxonomy)
     driver = driver_for(model, X, Y, labels)
     train_rows = _row_numbers("train", train, driver.Y.shape[0])

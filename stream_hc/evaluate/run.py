@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from stream_hc import losses
-from stream_hc.evaluate.means import at_least, running_mean, windowed_mean
+from stream_hc.checks import whole_number
+from stream_hc.evaluate.means import running_mean, windowed_mean
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["MEASURES", "Measure", "Run", "score"]
@@ -138,7 +139,7 @@ def score(
     >>> run.h_loss_by_depth
     array([0. , 0.5])
     """
-    at_least("window", window, 1)
+    whole_number("window", window, 1)
     predicted = taxonomy.label_rows(Y_pred)
     true = taxonomy.label_rows(Y_true, close=True)
     if true.shape[0] == 0:

@@ -14,6 +14,7 @@ from stream_hc.kernels import Bools, Doubles, Floats, Ints, Longs
 
 __all__ = ["Documents", "Graph", "Labels", "Model", "Rule", "margin_rows", "stream_rows"]
 
+SMALLEST = float(np.finfo(np.float32).tiny)
 PERCEPTRON, NODE_PERCEPTRON, FLAT_PERCEPTRON, AROW, PASSIVE_AGGRESSIVE = 0, 1, 2, 3, 4
 
 
@@ -108,7 +109,7 @@ def find_steps(
             own = margins[node] > 0.0 or (rule.zero_is_on and margins[node] == 0.0)
             step = sign if own != y_true[node] else 0.0
         else:
-            missing = 1.0 - sign * margins[node]
+            missing = 1.0 - sign * np.float64(margins[node])
             if missing > 0.0 and rule.kind == AROW:
                 step = sign * missing
             elif missing > 0.0:
@@ -143,28 +144,38 @@ def add_steps(model: Model, features: Ints, values: Floats, nodes: Ints, steps: 
 
 @njit(cache=True, nogil=True)
 def add_confident_steps(
-    model: Model, strength: float, features: Ints, values: Floats, nodes: Ints, steps: Doubles, betas: Doubles
+    model: Model,
+    strength: float,
+    features: Ints,
+    values: Floats,
+    nodes: Ints,
+    steps: Doubles,
+    scratch: Doubles,
 ) -> None:
     """AROW: add α y σ x to the weights of each listed node, take β σ² x² from its variances.
 
-    Writes `model`, `steps` (1 − y m becomes α) and `betas`.
+    Writes `model`, `steps` (1 − y m becomes α) and `scratch` (s and β of each node).
     """
-    betas[:] = strength
+    spreads, betas = scratch[0], scratch[1]
+    spreads[:] = 0.0
     for k in range(features.size):
         row = model.slots[features[k]]
         square = np.float64(values[k]) * np.float64(values[k])
         for i in range(nodes.size):
-            betas[i] += model.variances[row, nodes[i]] * square
+            spreads[i] += model.variances[row, nodes[i]] * square
     for i in range(nodes.size):
-        betas[i] = 1.0 / betas[i]
+        betas[i] = 1.0 / (spreads[i] + strength)
         steps[i] *= betas[i]
         model.n_updates[nodes[i]] += 1
     for k in range(features.size):
         row = claim_row(model, features[k])
+        square = np.float64(values[k]) * np.float64(values[k])
         for i in range(nodes.size):
-            shift = np.float64(model.variances[row, nodes[i]]) * np.float64(values[k])
-            model.weights[row, nodes[i]] += steps[i] * shift
-            model.variances[row, nodes[i]] -= betas[i] * shift * shift
+            variance = np.float64(model.variances[row, nodes[i]])
+            model.weights[row, nodes[i]] += steps[i] * variance * values[k]
+            # σ − β σ² x² = σ β (r + what the other features add to s): positive however large x is
+            others = max(spreads[i] - variance * square, 0.0)
+            model.variances[row, nodes[i]] = max(variance * betas[i] * (strength + others), SMALLEST)
 
 
 @njit(cache=True, nogil=True)
@@ -189,7 +200,7 @@ def stream_rows(
     margins = np.zeros(model.weights.shape[1], np.float32)
     on, y_true = np.zeros(n_nodes, np.bool_), np.zeros(n_nodes, np.bool_)
     nodes = np.empty(n_nodes, np.int32)
-    steps, betas = np.empty(n_nodes, np.float64), np.empty(n_nodes, np.float64)
+    steps, scratch = np.empty(n_nodes, np.float64), np.empty((2, n_nodes), np.float64)
     predicted_ptr = np.zeros(stop - start + 1, np.int64)
     predicted = np.empty(4 * (stop - start) + n_nodes, np.int32)
     scores = np.empty(predicted.size, np.float32)
@@ -236,7 +247,7 @@ def stream_rows(
         n_steps = find_steps(graph, rule, margins, on, y_true, square, nodes, steps)
         if n_steps > 0 and rule.kind == AROW:
             add_confident_steps(
-                model, rule.strength, features, values, nodes[:n_steps], steps[:n_steps], betas[:n_steps]
+                model, rule.strength, features, values, nodes[:n_steps], steps[:n_steps], scratch
             )
         elif n_steps > 0:
             add_steps(model, features, values, nodes[:n_steps], steps[:n_steps])

@@ -1,7 +1,5 @@
 """Features of one document in any order -> a sorted row."""
 
-import math
-
 import numpy as np
 from numba import njit
 
@@ -11,8 +9,8 @@ __all__ = ["sorted_row"]
 
 
 @njit(cache=True, nogil=True)
-def sorted_row(hashes: Longs, numbers: Doubles, n_features: int) -> tuple[Ints, Floats, bool]:
-    """Return columns (hash modulo n_features), ascending, their values, and whether all values are finite.
+def sorted_row(hashes: Longs, numbers: Doubles, n_features: int, largest: float) -> tuple[Ints, Floats, bool]:
+    """Return columns (hash modulo n_features), ascending, their values, and whether all are within ±largest.
 
     Values that share a column are added, smallest first, so that the order of the features does not matter.
     Values that are 0 as float32 are left out.
@@ -21,7 +19,6 @@ def sorted_row(hashes: Longs, numbers: Doubles, n_features: int) -> tuple[Ints, 
     order = np.argsort(columns)
     indices = np.empty(columns.size, np.int32)
     values = np.empty(columns.size, np.float32)
-    finite = True
     size = 0
     k = 0
     while k < order.size:
@@ -35,11 +32,12 @@ def sorted_row(hashes: Longs, numbers: Doubles, n_features: int) -> tuple[Ints, 
             total = 0.0
             for j in range(shared.size):
                 total += shared[j]
+        if not abs(total) <= largest:  # neither is NaN
+            return indices[:0], values[:0], False
         value = np.float32(total)
-        finite = finite and math.isfinite(value)
         if value != 0.0:
             indices[size] = column
             values[size] = value
             size += 1
         k = last
-    return indices[:size], values[:size], finite
+    return indices[:size], values[:size], True

@@ -3,6 +3,7 @@
 Notation: w_i -> `weights[:, node]`; σ_j of node i -> `variances[j, node]`; α, β -> `steps`, `betas`.
 """
 
+from stream_hc.checks import positive
 from stream_hc.kernels import linear as kernels
 from stream_hc.learners.base import ColdStart, LinearLearner
 from stream_hc.taxonomy import Taxonomy
@@ -49,8 +50,7 @@ class HAROW(LinearLearner):
         r: float = 0.1,
         cold_start: ColdStart = "negative",
     ) -> None:
-        if not 0.0 < r < float("inf"):
-            raise ValueError(f"r must be positive and finite, not {r}")
+        positive("r", r)
         super().__init__(taxonomy, n_features, cold_start)
         self.r = r
 

@@ -2,7 +2,7 @@
 
 import abc
 import inspect
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from river import base
 from scipy.sparse import csr_array
 
+from stream_hc.checks import whole_number
 from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels import linear as kernels
 from stream_hc.learners.table import WeightTable
@@ -43,8 +44,7 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
     ) -> None:
         if taxonomy is not None and not isinstance(taxonomy, Taxonomy):
             raise ValueError(f"taxonomy must be a Taxonomy or None, not {type(taxonomy).__name__}")
-        if not 1 <= n_features < 2**31:
-            raise ValueError(f"n_features must be between 1 and 2**31 - 1, not {n_features}")
+        whole_number("n_features", n_features, 1, 2**31 - 1)
         if cold_start not in get_args(ColdStart):
             raise ValueError(
                 f"unknown cold_start {cold_start!r}: choose one of {', '.join(get_args(ColdStart))}"
@@ -66,6 +66,7 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         """Learn from the features `x` and the labels `y` (a dict label -> bool, a set or a list)."""
         row = from_dict(x, self.n_features)
         if self.taxonomy is None:
+            y = y if isinstance(y, Collection) else list(y)
             self._grow(y)
         columns = np.array(self._labels.columns(y), dtype=np.int32)
         self._stream(row, kernels.Labels(np.array([0, columns.size], np.int64), columns), delay=0)
@@ -121,8 +122,7 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         before `start` were predicted in an earlier call and only wait for their turn to be learned. With
         `scores` the rows hold the margin of each predicted label instead of True.
         """
-        if delay < 0 or start < 0:
-            raise ValueError(f"delay and start must not be negative: {delay}, {start}")
+        delay = whole_number("delay", delay, 0)
         if self.taxonomy is None:
             raise TaxonomyError("rows of labels need a taxonomy: give one, or learn label sets one by one")
         rows = feature_rows(X, self.n_features)
@@ -130,6 +130,7 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         n_rows = rows.indptr.size - 1
         if labels.shape[0] != n_rows:
             raise ValueError(f"{n_rows} documents, but labels for {labels.shape[0]}")
+        start = whole_number("start", start, 0, n_rows)
         pair = kernels.Labels(
             labels.indptr.astype(np.int64, copy=False), labels.indices.astype(np.int32, copy=False)
         )
@@ -173,15 +174,17 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Return a learner that goes on exactly where `state` was taken."""
         labels = Taxonomy.from_json(state["taxonomy"])
+        if not isinstance(state["grows"], bool):
+            raise ValueError(f"grows must be true or false, not {state['grows']!r}")
         params = {name: state[name] for name in inspect.signature(cls).parameters if name != "taxonomy"}
         model = cls(taxonomy=None if state["grows"] else labels, **params)
         if state["grows"]:
             model._labels = labels
             model._table.add_nodes(len(labels))
         model._table.restore(state)
-        if not isinstance(state["t"], int) or state["t"] < 0:
-            raise ValueError(f"t must be a count, not {state['t']!r}")
-        model._t = state["t"]
+        model._t = whole_number("t", state["t"], 0, 2**63 - 1)
+        if state.keys() != model.state().keys():
+            raise ValueError(f"unknown entries: {sorted(state.keys() - model.state().keys())}")
         return model
 
     # Inside
@@ -223,8 +226,12 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
 
     def _grow(self, y: Labels) -> None:
         """Append the labels not met before to the flat taxonomy of the labels seen."""
-        names = list(y) if isinstance(y, Iterable) and not isinstance(y, str) else []
-        new = [name for name in dict.fromkeys(names) if name not in self._labels]
+        if isinstance(y, str | bytes):
+            return  # no set of labels: `columns` says so
+        new = [name for name in y if not isinstance(name, str) or name not in self._labels]
+        if any(not isinstance(name, str) for name in new):
+            raise TaxonomyError(f"a label must be a str, not {new[0]!r}")
+        new = list(dict.fromkeys(new))
         if new:
             self._labels = Taxonomy([*self._labels.edges, *((name, None) for name in new)])
             self._table.add_nodes(len(self._labels))

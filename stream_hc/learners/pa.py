@@ -1,5 +1,6 @@
 """Node PA: a binary passive-aggressive learner (PA-I) at every node."""
 
+from stream_hc.checks import positive
 from stream_hc.kernels import linear as kernels
 from stream_hc.learners.base import ColdStart, LinearLearner
 from stream_hc.taxonomy import Taxonomy
@@ -43,8 +44,7 @@ class NodePA(LinearLearner):
         C: float = 1.0,
         cold_start: ColdStart = "negative",
     ) -> None:
-        if not 0.0 < C < float("inf"):
-            raise ValueError(f"C must be positive and finite, not {C}")
+        positive("C", C)
         super().__init__(taxonomy, n_features, cold_start)
         self.C = C
 

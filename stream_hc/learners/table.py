@@ -101,8 +101,8 @@ class WeightTable:
                 raise ValueError(
                     f"{name} of shape {table.shape} do not fit {features.size} features × {n_nodes} nodes"
                 )
-            if not np.isfinite(table).all():
-                raise ValueError(f"{name} are not all finite")
+            if not np.isfinite(table).all() or (name == "variances" and not (table > 0).all()):
+                raise ValueError(f"{name} are not all {'positive and ' * (name == 'variances')}finite")
         if n_updates.shape != (n_nodes,) or n_updates.dtype != np.int64 or (n_updates < 0).any():
             raise ValueError("n_updates must be a count for every node")
         if features.ndim != 1 or features.dtype != np.int32 or np.unique(features).size != features.size:

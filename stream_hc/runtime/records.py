@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from stream_hc.vectorize import LARGEST_FEATURE
+
 __all__ = [
     "MAX_FEATURES",
     "MAX_ID",
@@ -31,7 +33,7 @@ MAX_LABELS = 1_000
 MAX_FEATURES = 100_000
 MAX_VECTOR = 100_000
 
-FLOAT32_MAX = 3.4028234663852886e38
+_RANGE = f"numbers must be finite and at most {LARGEST_FEATURE:.0e}: scale them"
 
 Ts = str | int | float | None
 
@@ -125,7 +127,7 @@ def parse_document(line: bytes, max_bytes: int = MAX_LINE_BYTES) -> Document:
 
 def _wrong_shape(message: str) -> RecordError:
     if message.startswith("Number out of range"):
-        return RecordError("number_out_of_range", f"{message}: numbers must be finite float32 numbers")
+        return RecordError("number_out_of_range", f"{message}: {_RANGE}")
     reason = "missing_field" if "missing required field" in message else "wrong_type"
     return RecordError(reason, message)
 
@@ -163,12 +165,10 @@ def _check_size(reason: str, what: str, values: Any, limit: int) -> None:
 
 
 def _check_numbers(numbers: dict[Any, float]) -> None:
-    if numbers and not max(map(abs, numbers.values())) <= FLOAT32_MAX:
-        name, value = next((n, v) for n, v in numbers.items() if not abs(v) <= FLOAT32_MAX)
+    if numbers and not max(map(abs, numbers.values())) <= LARGEST_FEATURE:
+        name, value = next((n, v) for n, v in numbers.items() if not abs(v) <= LARGEST_FEATURE)
         shown = repr(name)[:80]
-        raise RecordError(
-            "number_out_of_range", f"{shown} is {value}: numbers must be finite float32 numbers"
-        )
+        raise RecordError("number_out_of_range", f"{shown} is {value}: {_RANGE}")
 
 
 def _check_ts(ts: Ts) -> None:

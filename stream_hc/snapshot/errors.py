@@ -24,6 +24,8 @@ class SnapshotError(ValueError):
 @contextmanager
 def naming(where: str, action: str) -> Iterator[None]:
     """Put `where` in front of a SnapshotError raised inside; turn an OSError into one."""
+    if "\0" in where:
+        raise SnapshotError(f"{where!r}: cannot {action}: a path cannot hold a NUL character")
     try:
         yield
     except SnapshotError as error:

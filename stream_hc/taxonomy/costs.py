@@ -28,7 +28,7 @@ def node_costs(
         return _own_costs(taxonomy, scheme)
     if scheme not in get_args(CostScheme):
         raise TaxonomyError(f"unknown costs {scheme!r}: choose one of {', '.join(get_args(CostScheme))}")
-    if scheme == "uniform":
+    if scheme == "uniform" or not len(taxonomy):
         return np.ones(len(taxonomy))
     if not taxonomy.is_tree:
         raise TaxonomyError(

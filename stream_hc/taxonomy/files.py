@@ -43,7 +43,7 @@ def write_edges(path: Path, edges: Sequence[Edge]) -> None:
         path.write_bytes(msgspec.json.format(to_json(edges), indent=1) + b"\n")
         return
     for child, _ in edges:
-        if any(mark in child for mark in "\t\n\r"):
+        if any(mark in child for mark in "\t\n\r") or child.startswith("\ufeff"):
             raise TaxonomyError(f"a TSV file cannot hold the name {child!r}: write a .json file")
     path.write_bytes("".join(f"{child}\t{parent or ''}\n" for child, parent in edges).encode())
 
@@ -60,7 +60,7 @@ def from_json(data: bytes | str) -> list[Edge]:
     """Return the edges in JSON form."""
     try:
         file = msgspec.json.decode(data, type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         shape = '{"nodes": [{"name": ..., "parents": [...]}, ...]}'
         raise TaxonomyError(f"expected a taxonomy as {shape}: {error}") from None
     edges: list[Edge] = []

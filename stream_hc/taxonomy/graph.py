@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 __all__ = ["Edge", "TaxonomyError", "find_problems", "order_nodes"]
 
 Edge = tuple[str, str | None]
@@ -51,6 +53,7 @@ def order_nodes(edges: Iterable[Edge]) -> dict[str, list[str]]:
     The order is by depth (longest path from a root), then by the place of the first parent at the depth
     above, then as given. In a forest that is breadth first, so that all children of a node are neighbours.
     """
+    edges = edges.tolist() if isinstance(edges, np.ndarray) else edges
     edges = [tuple(edge) if isinstance(edge, list) else edge for edge in edges]
     parents: dict[str, list[str]] = {}
     children: dict[str, list[str]] = {}
@@ -87,9 +90,10 @@ def _looks_sound(edges: list[Edge]) -> bool:
         roots = {child for child, parent in edges if parent is None}
         below = {child for child, parent in edges if parent is not None}
         "".join(names).encode()
+        distinct = set(edges)
     except (TypeError, ValueError):
         return False
-    return len(set(edges)) == len(edges) and roots.isdisjoint(below) and all(map(str.strip, names))
+    return len(distinct) == len(edges) and roots.isdisjoint(below) and all(map(str.strip, names))
 
 
 def _first_of(problems: list[str]) -> TaxonomyError:

@@ -85,7 +85,10 @@ def label_columns(labels: "Labels", column: Mapping[str, int]) -> list[int]:
     """Return the columns of the labels as given: a set or list of names, or a dict name -> bool."""
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise TaxonomyError(f"labels must be a set, a list or a dict of names, not {labels!r}")
-    names = list(labels)
+    try:
+        names = list(labels)
+    except TypeError:  # an array without dimensions
+        raise TaxonomyError(f"labels must be a set, a list or a dict of names, not {labels!r}") from None
     try:
         found = [column[name] for name in names]
     except (KeyError, TypeError):
@@ -98,7 +101,7 @@ def label_columns(labels: "Labels", column: Mapping[str, int]) -> list[int]:
 
 def encode(label_sets: Iterable["Labels"], column: Mapping[str, int]) -> csr_array:
     """Return label sets as bool rows, as given."""
-    if isinstance(label_sets, str | Mapping):
+    if isinstance(label_sets, str | Mapping) or not isinstance(label_sets, Iterable):
         raise TaxonomyError("expected a list of label sets, one for each document")
     lists = []
     for row, labels in enumerate(label_sets):
@@ -128,7 +131,7 @@ def label_rows(taxonomy: "Taxonomy", Y: Any, close_upward: bool) -> csr_array:
             raise TaxonomyError(
                 f"labels of shape {Y.shape} do not fit {len(taxonomy)} nodes: expected (n, {len(taxonomy)})"
             )
-        matrix = csr_array(Y, dtype=np.bool_, copy=False)
+        matrix = _booleans(Y, len(taxonomy))
         if not (matrix.has_canonical_format and matrix.data.all()):
             matrix = matrix.copy()
             matrix.sum_duplicates()
@@ -138,6 +141,20 @@ def label_rows(taxonomy: "Taxonomy", Y: Any, close_upward: bool) -> csr_array:
     else:
         matrix = encode(Y, taxonomy.column_of)
     return close(taxonomy, matrix) if close_upward else matrix
+
+
+def _booleans(Y: Any, n_nodes: int) -> csr_array:
+    """Return 0/1 rows as bool CSR; a kernel trusts the columns, so they are looked at here."""
+    matrix = csr_array(Y)
+    if matrix.indices.size and not 0 <= matrix.indices.min() <= matrix.indices.max() < n_nodes:
+        raise TaxonomyError("labels have a column outside their shape: the sparse array is damaged")
+    if matrix.dtype.kind not in "biuf":
+        raise TaxonomyError(f"labels hold {matrix.dtype}: expected 0 and 1")
+    wrong = np.flatnonzero((matrix.data != 0) & (matrix.data != 1))
+    if wrong.size:
+        row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
+        raise TaxonomyError(f"row {row}: a label is {matrix.data[wrong[0]]}: expected 0 or 1")
+    return matrix.astype(np.bool_)
 
 
 def _parts(Y: csr_array) -> tuple[Longs, Ints]:

@@ -8,12 +8,14 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from stream_hc.checks import whole_number
 from stream_hc.kernels import Ints, Longs
 from stream_hc.taxonomy import files, graph, rows
 from stream_hc.taxonomy.costs import CostScheme, node_costs
@@ -58,11 +60,11 @@ class Taxonomy:
 
     def __init__(self, edges: Iterable[Edge]) -> None:
         parents = graph.order_nodes(edges)
-        column = {name: node for node, name in enumerate(parents)}
+        column = {str(name): node for node, name in enumerate(parents)}
         parent_lists = [sorted(column[name] for name in above) for above in parents.values()]
         fields = self.__dict__  # written here and never again: see __setattr__
-        fields["nodes"] = tuple(parents)
-        fields["column_of"] = column
+        fields["nodes"] = tuple(map(str, parents))
+        fields["column_of"] = MappingProxyType(column)
         fields["parent_ptr"], fields["parent_idx"] = rows.to_csr(parent_lists)
         fields["child_ptr"], fields["child_idx"] = rows.reverse(self.parent_ptr, self.parent_idx)
         fields["depth"] = rows.longest_depth(parent_lists)
@@ -79,6 +81,8 @@ class Taxonomy:
         """
         edges: dict[Edge, None] = {}
         for path in paths:
+            if not isinstance(path, str):
+                raise TaxonomyError(f"a path must be a str, not {path!r}")
             parts = path.split(separator)
             if not all(part.strip() for part in parts):
                 raise TaxonomyError(f"path {path!r} has an empty part between its {separator!r}")
@@ -255,9 +259,10 @@ class Taxonomy:
     def _node(self, node: int | str) -> int:
         if isinstance(node, str):
             return self.index(node)
-        if not 0 <= node < len(self):
-            raise TaxonomyError(f"there is no node {node}: columns run from 0 to {len(self) - 1}")
-        return int(node)
+        try:
+            return whole_number("node", node, 0, len(self) - 1)
+        except ValueError as error:
+            raise TaxonomyError(f"{error}: give a name or a column") from None
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Taxonomy does not change: build a new one instead of setting {name!r}")

@@ -1,7 +1,15 @@
 """Text, dict or array -> sorted sparse float32 rows."""
 
 from stream_hc.vectorize.hashing import FeatureError, hash_features
-from stream_hc.vectorize.rows import Rows, feature_rows, from_dict
+from stream_hc.vectorize.rows import LARGEST_FEATURE, Rows, feature_rows, from_dict
 from stream_hc.vectorize.text import TextVectorizer
 
-__all__ = ["FeatureError", "Rows", "TextVectorizer", "feature_rows", "from_dict", "hash_features"]
+__all__ = [
+    "LARGEST_FEATURE",
+    "FeatureError",
+    "Rows",
+    "TextVectorizer",
+    "feature_rows",
+    "from_dict",
+    "hash_features",
+]

@@ -12,7 +12,12 @@ from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels import rows as kernels
 from stream_hc.vectorize.hashing import FeatureError, hashes
 
-__all__ = ["Rows", "feature_rows", "from_dict"]
+__all__ = ["LARGEST_FEATURE", "Rows", "feature_rows", "from_dict"]
+
+
+# Far from where float32 ends, so that weights and margins cannot become infinite however long the stream is.
+LARGEST_FEATURE = 1e12
+RANGE = f"features must be finite numbers of at most {LARGEST_FEATURE:.0e}: scale them"
 
 
 class Rows(NamedTuple):
@@ -28,11 +33,12 @@ def from_dict(x: Mapping[Hashable, Any], n_features: int) -> Rows:
     if not isinstance(x, Mapping):
         raise FeatureError(f"a document must be a dict of features, not {type(x).__name__}")
     numbers = _numbers(x)
-    with np.errstate(over="ignore"):  # without the compiler, a number beyond float32 warns
-        indices, values, finite = kernels.sorted_row(hashes(x, n_features), numbers, n_features)
-    if not finite:
-        name = _first_not_finite(x)
-        raise FeatureError(f"feature {name!r} is {x[name]}: features must be finite float32 numbers")
+    indices, values, in_range = kernels.sorted_row(
+        hashes(x, n_features), numbers, n_features, LARGEST_FEATURE
+    )
+    if not in_range:
+        name = _culprit(x)
+        raise FeatureError(f"feature {name!r} is {x[name]}: {RANGE}")
     return Rows(np.array([0, indices.size], np.int64), indices, values)
 
 
@@ -49,18 +55,18 @@ def feature_rows(X: Any, n_features: int) -> Rows:
     matrix = csr_array(X)
     if matrix.indices.size and not 0 <= matrix.indices.min() <= matrix.indices.max() < n_features:
         raise FeatureError("documents have a column index outside their shape: the sparse array is damaged")
-    with np.errstate(over="ignore"):
-        values = matrix.data.astype(np.float32, copy=False)
-    bad = np.flatnonzero(~np.isfinite(values))
+    if not (matrix.has_canonical_format and matrix.data.all()):
+        matrix = matrix.astype(np.float64) if matrix is not X else matrix.astype(np.float64, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    bad = np.flatnonzero(~(np.abs(matrix.data) <= LARGEST_FEATURE))
     if bad.size:
         row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        column = int(matrix.indices[bad[0]])
-        raise FeatureError(
-            f"row {row}, column {column} is {matrix.data[bad[0]]}: features must be finite float32 numbers"
-        )
-    if not (matrix.has_canonical_format and values.all()):
+        where = f"row {row}, column {matrix.indices[bad[0]]}"
+        raise FeatureError(f"{where} is {matrix.data[bad[0]]}: {RANGE}")
+    values = matrix.data.astype(np.float32, copy=False)
+    if not values.all():  # too small for float32
         matrix = csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
-        matrix.sum_duplicates()
         matrix.eliminate_zeros()
         values = matrix.data
     return Rows(
@@ -76,16 +82,23 @@ def _numbers(x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
     except ValueError:  # values of uneven lengths
         numbers = np.array([None])
     if numbers.dtype.kind not in "biuf" or numbers.ndim != 1:
-        for name, value in x.items():
-            if not isinstance(value, Real | np.number | np.bool_):
-                raise FeatureError(f"feature {name!r} is {value!r}, not a number: encode it first")
-        numbers = np.array([float(value) for value in given])
+        numbers = np.array([_number(name, value) for name, value in x.items()])
     return numbers.astype(np.float64, copy=False)
 
 
-def _first_not_finite(x: Mapping[Hashable, Any]) -> Hashable:
-    with np.errstate(over="ignore"):
-        bad = [name for name, value in x.items() if not np.isfinite(np.float32(value))]
+def _number(name: Hashable, value: Any) -> float:
+    if (
+        not isinstance(value, Real | np.bool_) or np.asarray(value).dtype.kind == "m"
+    ):  # a duration is no number
+        raise FeatureError(f"feature {name!r} is {value!r}, not a number: encode it first")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _culprit(x: Mapping[Hashable, Any]) -> Hashable:
+    bad = [name for name, value in x.items() if not abs(_number(name, value)) <= LARGEST_FEATURE]
     return bad[0] if bad else next(iter(x))
 
 

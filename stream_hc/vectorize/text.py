@@ -7,6 +7,7 @@ import numpy as np
 from river import base
 from scipy.sparse import csr_array
 
+from stream_hc.checks import whole_number
 from stream_hc.kernels import Ints, Longs
 from stream_hc.kernels import weighting as kernels
 from stream_hc.kernels.tokens import token_columns
@@ -58,12 +59,13 @@ class TextVectorizer(base.Transformer):
         idf: bool = True,
         norm: bool = True,
     ) -> None:
-        if not 1 <= n_features < 2**31:
-            raise ValueError(f"n_features must be between 1 and 2**31 - 1, not {n_features}")
-        if not 1 <= ngrams[0] <= ngrams[1]:
-            raise ValueError(
-                f"ngrams must be (shortest, longest) with 1 <= shortest <= longest, not {ngrams}"
-            )
+        whole_number("n_features", n_features, 1, 2**31 - 1)
+        if not isinstance(ngrams, tuple) or len(ngrams) != 2:
+            raise ValueError(f"ngrams must be a pair (shortest, longest), not {ngrams!r}")
+        whole_number("the longest of ngrams", ngrams[1], whole_number("the shortest of ngrams", ngrams[0], 1))
+        for name, flag in (("lowercase", lowercase), ("idf", idf), ("norm", norm)):
+            if not isinstance(flag, bool):
+                raise ValueError(f"{name} must be True or False, not {flag!r}")
         if tf not in get_args(Tf):
             raise ValueError(f"unknown tf {tf!r}: choose one of {', '.join(get_args(Tf))}")
         self.n_features = n_features
@@ -162,12 +164,23 @@ class TextVectorizer(base.Transformer):
         shortest, longest = state["ngrams"].tolist()
         model = cls(ngrams=(shortest, longest), **{name: state[name] for name in names})
         used, seen_in = state["columns"], state["seen_in"]
-        if used.shape != seen_in.shape or used.ndim != 1 or (seen_in > state["n_documents"]).any():
-            raise ValueError("document frequencies do not fit together")
-        if used.size and not (used.min() >= 0 and used.max() < model.n_features):
-            raise ValueError("document frequencies for columns that do not exist")
+        n_documents = whole_number("n_documents", state["n_documents"], 0, 2**62)
+        if (
+            (used.dtype, seen_in.dtype) != (np.int32, np.int64)
+            or used.shape != seen_in.shape
+            or used.ndim != 1
+        ):
+            raise ValueError("columns and their document frequencies do not fit together")
+        if used.size and not (
+            used.min() >= 0 and used.max() < model.n_features and (np.diff(used) > 0).all()
+        ):
+            raise ValueError(f"columns must ascend and lie below n_features={model.n_features}")
+        if not ((seen_in > 0) & (seen_in <= n_documents)).all():
+            raise ValueError("document frequencies must lie between 1 and the number of documents")
+        if state.keys() != model.state().keys():
+            raise ValueError(f"unknown entries: {sorted(state.keys() - model.state().keys())}")
         model._seen_in[used] = seen_in
-        model._n_documents[0] = state["n_documents"]
+        model._n_documents[0] = n_documents
         return model
 
     def _more_tags(self) -> set[str]:

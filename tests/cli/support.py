@@ -12,7 +12,18 @@ import msgspec
 
 from stream_hc.datasets import Dataset
 
-__all__ = ["ROOT", "Result", "call", "call_all", "lines_of", "on_terminal", "start", "write_docs"]
+__all__ = [
+    "COMMAND",
+    "ROOT",
+    "Result",
+    "call",
+    "call_all",
+    "environment",
+    "lines_of",
+    "on_terminal",
+    "start",
+    "write_docs",
+]
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "stream_hc.cli"]

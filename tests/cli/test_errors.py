@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import Result, call, call_all, start
+from tests.cli.support import COMMAND, Result, call, call_all, environment, start
 
 pytestmark = pytest.mark.compiled
 
@@ -82,3 +82,23 @@ def test_interrupted() -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_output_that_cannot_be_written(folder: Path) -> None:
+    arguments = ["run", str(folder / "docs.jsonl"), "-t", str(folder / "tree.tsv")]
+    for redirect, message in (
+        (">&-", "standard output is closed: open it, or use --output FILE"),
+        (">/dev/full", "standard output: cannot write: No space left on device"),
+    ):
+        command = ["bash", "-c", f'"$@" {redirect}', "bash", *COMMAND, *arguments]
+        result = subprocess.run(command, capture_output=True, env=environment(), check=False, timeout=120)
+        assert message in error_of(result, 3)
+    assert "/dev/full: cannot write: No space left" in error_of(call(*arguments, "-o", "/dev/full"), 3)
+
+
+def test_a_deeply_nested_taxonomy_is_bad_input(folder: Path) -> None:
+    deep = folder / "deep.json"
+    deep.write_bytes(b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "nodes": []}')
+    for result in call_all(("taxonomy", "draw", deep), ("run", folder / "docs.jsonl", "-t", deep)):
+        assert "deep.json: expected a taxonomy as" in error_of(result, 3)
+    assert call("taxonomy", "validate", deep).returncode == 3

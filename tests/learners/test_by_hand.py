@@ -69,3 +69,12 @@ def test_tiny_values_do_not_divide_by_zero():
     model.learn_one({0: 1e-30}, {"sport"})
     assert np.isfinite(model.state()["weights"]).all()
     assert model.n_updates.tolist() == [1, 1, 0]
+
+
+def test_harow_variances_stay_positive_for_large_features():
+    model = HAROW(Taxonomy([("p", None)]), n_features=2)
+    sigma = 1.0
+    for x, y in [(42059940.0, {"p"}), (52776900.0, set()), (51111508.0, {"p"})]:
+        model.learn_one({0: x}, y)
+        sigma *= 0.1 / (0.1 + sigma * x * x)
+        assert model.state()["variances"][0, 0] == pytest.approx(sigma, rel=1e-4)

@@ -214,6 +214,11 @@ BAD_DICTS = [
     ({"a": 1.0, "rate": float("nan")}, "'rate' is nan"),
     ({"a": 1.0, "rate": float("inf")}, "'rate' is inf"),
     ({"a": 1.0, "rate": -1e300}, "'rate' is -1e"),
+    ({"a": 1.0, "rate": 3e38}, r"at most 1e\+12"),
+    ({"a": 1.0, "rate": 10**400}, "'rate' is 1000"),
+    ({"complex": 1 + 2j}, "'complex'"),
+    ({"complex": np.complex64(1 + 2j)}, "'complex'"),
+    ({"time": np.timedelta64(5, "s")}, "'time'"),
     ({"a": 1.0, "word": "red"}, "'word' is 'red'"),
     ({"word": "1.5"}, "'word' is '1.5'"),
     ({"a": 1.0, "none": None}, "'none' is None"),
@@ -251,6 +256,8 @@ def bad_rows():
     yield nan, "row 1, column 1 is nan"
     yield inf, "row 2, column 2 is -inf"
     yield huge, "row 0, column 0"
+    twice = csr_array((np.array([6e11, 6e11], np.float32), [0, 0], [0, 2, 2, 2]), shape=good.shape)
+    yield twice, "row 0, column 0 is 1"
     yield good[:, :-1], f"11 columns, the learner has n_features={N_FEATURES}"
     yield damaged, "damaged"
     yield np.zeros(N_FEATURES), "must be a sparse array"
@@ -288,8 +295,9 @@ def test_bad_labels_are_named_and_change_nothing(make):
         model.learn_many(X, np.zeros((2, 3)))
     with pytest.raises(ValueError, match="2 documents, but labels for 3"):
         model.learn_many(X, NEWS.encode([set()] * 3))
-    with pytest.raises(ValueError, match="must not be negative"):
-        model.predict_then_learn(X, NEWS.encode([set()] * 2), delay=-1)
+    for arguments in ({"delay": -1}, {"delay": 1.5}, {"delay": "1"}, {"start": 3}, {"start": -1}):
+        with pytest.raises(ValueError, match=r"(delay|start) must be a whole number"):
+            model.predict_then_learn(X, NEWS.encode([set()] * 2), **arguments)
     same_state(model, before)
 
 
@@ -298,6 +306,9 @@ def test_bad_arguments(kind):
     for bad, message in [
         ({"n_features": 0}, "n_features"),
         ({"n_features": 2**31}, "n_features"),
+        ({"n_features": 64.0}, "n_features must be a whole number"),
+        ({"n_features": "8"}, "n_features must be a whole number"),
+        ({"n_features": True}, "n_features must be a whole number"),
         ({"cold_start": "warm"}, "unknown cold_start 'warm': choose one of negative, paper"),
         ({"taxonomy": [("a", None)]}, "taxonomy must be a Taxonomy"),
     ]:
@@ -306,7 +317,7 @@ def test_bad_arguments(kind):
 
 
 def test_bad_strengths():
-    for bad in (0, -1.0, float("inf"), float("nan")):
+    for bad in (0, -1.0, float("inf"), float("nan"), "x", None, True):
         with pytest.raises(ValueError, match="r must be positive"):
             HAROW(NEWS, r=bad)
         with pytest.raises(ValueError, match="C must be positive"):
@@ -326,6 +337,17 @@ def test_a_document_without_features_counts_and_trains_nothing(make):
         assert model.n_learned == 5
         assert not model.n_updates.any()
         assert model.state()["features"].size == 0
+
+
+@every_learner
+def test_the_largest_features_keep_everything_finite(make):
+    model = make(NEWS)
+    for row in range(60):
+        x = {0: 1e12 if row % 2 else -1e12, 1: 1e12, 2: 1e-30}
+        model.learn_one(x, ["football"] if row % 3 else ["politics"])
+    assert np.isfinite(model.state()["weights"]).all()
+    assert np.isfinite(model.margins(to_rows([{0: 1e12, 1: -1e12}]))).all()
+    same_state(model, snapshot.load_bytes(snapshot.dump_bytes(model)))
 
 
 @every_learner
@@ -363,7 +385,10 @@ def test_labels_grow_a_flat_taxonomy(make):
         model.learn_many(to_rows([{0: 1.0}]), np.ones((1, 40)))
     assert model.predict_many(to_rows([{0: 1.0}])).shape == (1, 40)
     before = copy.deepcopy(model)
-    for bad in ("sport", [3], [""]):
+    one_shot = type(model)(n_features=N_FEATURES)
+    one_shot.learn_one({0: 1.0}, (label for label in ["x", "y"]))
+    assert one_shot.predict_one({0: 1.0}) == {"x": True, "y": True}
+    for bad in ("sport", [3], [""], [["sport"]]):
         with pytest.raises(ValueError, match=r"label|name"):
             model.learn_one({0: 1.0}, bad)
     same_state(model, before)
@@ -400,6 +425,9 @@ def test_damaged_states_are_refused(make):
         {"n_updates": -1 - good["n_updates"]},
         {"t": -1},
         {"t": 1.5},
+        {"t": 10**300},
+        {"grows": "yes"},
+        {"surprise": 1},
         {"taxonomy": "[]"},
         {"n_features": 0},
         {"cold_start": "warm"},

@@ -129,7 +129,7 @@ def _same_column() -> list[str]:
     [
         (Document("x", text="ace", labels=["tennis", "golf"]), "unknown_label"),
         (
-            Document("x", features=dict.fromkeys(_same_column(), 3e38), labels=["tennis"]),
+            Document("x", features=dict.fromkeys(_same_column(), 9e11), labels=["tennis"]),
             "number_out_of_range",
         ),
         (Document("x", vector=[1.0] * (N_FEATURES + 1)), "vector_too_long"),
@@ -149,7 +149,7 @@ def test_a_bad_document_changes_nothing(document: Document, reason: str) -> None
 def test_features_and_vectors_are_scaled_to_length_one() -> None:
     filer = filer_for()
     rows = [
-        filer._prepare(Document("1", **content)) for content in ({"features": {"a": 3e38, "b": 1e-8}}, {})
+        filer._prepare(Document("1", **content)) for content in ({"features": {"a": 1e12, "b": 1e-38}}, {})
     ]
     assert rows[1] is None
     assert rows[0].values.tolist() == [1.0]  # type: ignore[union-attr]
