@@ -32,6 +32,7 @@ app.command("demo", short_help="See everything once, on synthetic news.")(demo.d
 app.add_typer(taxonomies.app, name="taxonomy")
 app.add_typer(snapshots.app, name="snapshot")
 app.command("doctor", short_help="Check the installation.")(doctor.doctor)
+app.command("warmup", short_help="Compile all kernels once.")(doctor.warmup)
 
 
 def _show_version(wanted: bool) -> None:

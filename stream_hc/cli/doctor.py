@@ -1,8 +1,8 @@
-"""`stream-hc doctor`: whether everything is here that is needed."""
+"""`stream-hc doctor`: whether everything is here that is needed; `stream-hc warmup`: compile it all."""
 
 import typer
 
-__all__ = ["doctor"]
+__all__ = ["doctor", "warmup"]
 
 
 def doctor() -> int:
@@ -10,3 +10,13 @@ def doctor() -> int:
     from stream_hc.cli.checking import examine  # noqa: PLC0415
 
     return examine(typer.echo)
+
+
+def warmup() -> None:
+    """Compile every kernel and keep it, so that no later start waits: once after an installation.
+
+    The compiled kernels lie beside the package, or where NUMBA_CACHE_DIR says.
+    """
+    from stream_hc.cli.warming import warm_up  # noqa: PLC0415
+
+    warm_up()

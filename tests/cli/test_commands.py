@@ -242,3 +242,24 @@ def test_doctor(tmp_path: Path) -> None:
     assert sick.returncode == 1
     assert b"problem  msgspec cannot be imported (broken on purpose): pip install msgspec" in sick.stdout
     assert b"Traceback" not in sick.stderr
+
+
+def test_after_warmup_nothing_is_compiled_any_more(tmp_path: Path) -> None:
+    cache, demo = str(tmp_path / "cache"), tmp_path / "demo"
+    warmed = call("warmup", NUMBA_CACHE_DIR=cache)
+    assert (warmed.returncode, warmed.stderr) == (0, b"")
+    assert warmed.stdout.startswith(b"all kernels are compiled (")
+
+    def kept() -> set[str]:
+        return {path.name for path in (tmp_path / "cache").rglob("*.nbc")}
+
+    before = kept()
+    assert len(before) > 15
+    for arguments in (
+        ("demo", "--documents", "1000", "--output", demo),
+        ("run", demo / "docs.jsonl", "--snapshot", demo / "best.snap", "--output", demo / "out.jsonl"),
+        ("evaluate", demo, "--learner", "h-arow", "--protocol", "two-thirds"),
+        ("doctor",),
+    ):
+        assert call(*arguments, NUMBA_CACHE_DIR=cache).returncode == 0
+        assert sorted(kept() - before) == []

@@ -1,0 +1,86 @@
+"""The work behind `stream-hc warmup`: call every kernel once, the way the commands call it."""
+
+import time
+from collections.abc import Callable
+
+from stream_hc import losses, metrics, snapshot
+from stream_hc.cli.console import out, progress_bar, watched
+from stream_hc.datasets import make_news
+from stream_hc.evaluate import progressive, vectorize_dataset
+from stream_hc.learners import LEARNERS
+from stream_hc.runtime import Document, Filer
+from stream_hc.taxonomy import Taxonomy, truncate_rows
+from stream_hc.vectorize import TextVectorizer
+
+__all__ = ["warm_up"]
+
+DIAMOND = Taxonomy([("a", None), ("b", "a"), ("c", "a"), ("d", "b"), ("d", "c")])
+
+
+def warm_up() -> None:
+    """Compile what is not compiled yet, with a progress bar on a terminal, and say how long it took."""
+    began = time.perf_counter()
+    steps: dict[str, Callable[[], object]] = {
+        "text": _text,
+        **{name: (lambda name=name: _learner(name)) for name in LEARNERS},  # type: ignore[misc]
+        "losses": _losses,
+        "metrics": _metrics,
+    }
+    with progress_bar("compiling", len(steps), watched(output_is_stdout=False)) as update:
+        for done, (name, step) in enumerate(steps.items()):
+            update(done, name)
+            step()
+    out().print(f"all kernels are compiled ({time.perf_counter() - began:.1f} s)")
+
+
+def _text() -> None:
+    for words in (TextVectorizer(64), TextVectorizer(64, ngrams=(1, 2), tf="raw")):
+        words.learn_transform(["plain text", "übergroße Wörter"])
+        words.transform_one("a word")
+
+
+def _learner(name: str) -> None:
+    news = make_news(8)
+    kind = LEARNERS[name]
+    X = vectorize_dataset(news, 1024)
+    Y = news.taxonomy.encode(news.labels)
+    model = kind(news.taxonomy, n_features=1024)
+    for delay in (0, 2):
+        progressive(model, X, Y, delay=delay)
+    model.margins(X)
+    growing = kind(n_features=1024)
+    growing.learn_one({"word": 1.0, 3: 0.5}, {"sport"})
+    growing.predict_proba_one({"word": 1.0})
+    filer = Filer(news.taxonomy, snapshot.load_bytes(snapshot.dump_bytes(model)))
+    filer = Filer(news.taxonomy, filer.learner, TextVectorizer(1024))
+    filer.file([Document("1", text="a word", labels=["sport"]), Document("2", features={"a": 1.0})])
+
+
+def _losses() -> None:
+    news = make_news(8)
+    for taxonomy, sets in ((news.taxonomy, news.labels), (DIAMOND, [{"d"}, {"b"}])):
+        Y, Y_pred = taxonomy.encode(sets), taxonomy.encode(sets[::-1])
+        for loss in (losses.zero_one, losses.symmetric_difference, losses.h_loss):
+            loss(taxonomy, Y_pred, Y)
+        if taxonomy.is_tree:
+            losses.h_tilde_loss(taxonomy, Y_pred, Y)
+        losses.h_loss_by_depth(taxonomy, Y_pred, Y)
+        losses.tree_induced_error(taxonomy, taxonomy.nodes[0], taxonomy.nodes[-1])
+        scores = Y_pred.toarray().astype(float)
+        for measure in (losses.average_precision, losses.ranking_loss, losses.maximal_loss):
+            measure(taxonomy, scores, Y)
+        truncate_rows(taxonomy, Y)
+
+
+def _metrics() -> None:
+    news = make_news(8)
+    for kind in (
+        metrics.HLoss,
+        metrics.HTildeLoss,
+        metrics.ZeroOneLoss,
+        metrics.MacroF1,
+        metrics.HierarchicalF1,
+    ):
+        metric = kind(news.taxonomy)
+        metric.update(news.labels[0], news.labels[1])
+        metric.update_many(news.labels, news.labels[::-1])
