@@ -31,8 +31,8 @@ columns.
 
 `HPerceptron` is listed three times. As printed in the paper (`judged_by="path"`), an eligible node counts as
 wrong when the top-down prediction at it is wrong, even if its own margin was right and only a node above it
-failed. Judged by its own margin (`judged_by="node"`) it is not pushed for the mistakes of its ancestors, and its
-H-loss on the sets below is lower by {least:.0%} to {most:.0%}. The default stays with the paper.
+failed. Judged by its own margin (`judged_by="node"`) it is not pushed for the mistakes of its ancestors, and
+its H-loss on the sets below is lower by {least:.0%} to {most:.0%}. The default stays with the paper.
 
 """
 PRINTED, BY_NODE = "`HPerceptron`", '`HPerceptron(judged_by="node")`'
