@@ -71,6 +71,21 @@ class TestShape:
             assert taxonomy.depth[node] == 1 + max((taxonomy.depth[p] for p in parents[node]), default=-1)
             assert set(taxonomy.children(node).tolist()) == {c for c, up in enumerate(parents) if node in up}
 
+    def test_flat(self):
+        names = ["b", "a", "ß 漢字"]
+        flat = Taxonomy.flat(names)
+        built = Taxonomy([(name, None) for name in names])
+        assert flat == built
+        assert repr(flat) == repr(built)
+        assert (
+            flat.encode([{"a"}, set()]).toarray().tolist() == built.encode([{"a"}, set()]).toarray().tolist()
+        )
+        assert flat.depth.tolist() == [0, 0, 0]
+        assert not flat.parent_ptr.flags.writeable
+        for bad in (["a", "a"], ["a", ""], ["a", 3], [["a"]]):
+            with pytest.raises(TaxonomyError, match=r"'a'|empty|str"):
+                Taxonomy.flat(bad)
+
     def test_empty(self):
         empty = Taxonomy([])
         assert len(empty) == 0

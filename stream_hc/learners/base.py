@@ -233,7 +233,7 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
             raise TaxonomyError(f"a label must be a str, not {new[0]!r}")
         new = list(dict.fromkeys(new))
         if new:
-            self._labels = Taxonomy([*self._labels.edges, *((name, None) for name in new)])
+            self._labels = Taxonomy.flat([*self._labels.nodes, *new])
             self._table.add_nodes(len(self._labels))
 
 

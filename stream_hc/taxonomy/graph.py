@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Edge", "TaxonomyError", "find_problems", "order_nodes"]
+__all__ = ["Edge", "TaxonomyError", "find_problems", "looks_sound", "order_nodes"]
 
 Edge = tuple[str, str | None]
 
@@ -57,7 +57,7 @@ def order_nodes(edges: Iterable[Edge]) -> dict[str, list[str]]:
     edges = [tuple(edge) if isinstance(edge, list) else edge for edge in edges]
     parents: dict[str, list[str]] = {}
     children: dict[str, list[str]] = {}
-    if not _looks_sound(edges):
+    if not looks_sound(edges):
         raise _first_of(find_problems(edges))
     for child, parent in edges:
         above = parents.setdefault(child, [])
@@ -83,7 +83,7 @@ def order_nodes(edges: Iterable[Edge]) -> dict[str, list[str]]:
     return {node: parents[node] for node in ordered}
 
 
-def _looks_sound(edges: list[Edge]) -> bool:
+def looks_sound(edges: list[Edge]) -> bool:
     """Check at C speed what `find_problems` explains slowly; cycles and unknown parents show up later."""
     try:
         names = {child for child, _ in edges}

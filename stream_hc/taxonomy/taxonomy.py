@@ -62,15 +62,7 @@ class Taxonomy:
         parents = graph.order_nodes(edges)
         column = {str(name): node for node, name in enumerate(parents)}
         parent_lists = [sorted(column[name] for name in above) for above in parents.values()]
-        fields = self.__dict__  # written here and never again: see __setattr__
-        fields["nodes"] = tuple(map(str, parents))
-        fields["column_of"] = MappingProxyType(column)
-        fields["parent_ptr"], fields["parent_idx"] = rows.to_csr(parent_lists)
-        fields["child_ptr"], fields["child_idx"] = rows.reverse(self.parent_ptr, self.parent_idx)
-        fields["depth"] = rows.longest_depth(parent_lists)
-        for array in fields.values():
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
+        _fill(self.__dict__, column, *rows.to_csr(parent_lists), rows.longest_depth(parent_lists))
 
     @classmethod
     def from_paths(cls, paths: Iterable[str], separator: str = "/") -> "Taxonomy":
@@ -92,6 +84,22 @@ class Taxonomy:
                 edges[(name, above)] = None
                 above = name
         return cls(edges)
+
+    @classmethod
+    def flat(cls, names: Iterable[str]) -> "Taxonomy":
+        """Build a forest of roots only, quickly: for labels that turn up one by one.
+
+        >>> Taxonomy.flat(["rock", "jazz"]).nodes
+        ('rock', 'jazz')
+        """
+        edges: list[Edge] = [(name, None) for name in names]
+        if not graph.looks_sound(edges):
+            return cls(edges)  # which says what is wrong
+        flat = cls.__new__(cls)
+        column = {str(name): node for node, (name, _) in enumerate(edges)}
+        nothing, zeros = np.zeros(0, np.int32), np.zeros(len(edges), np.int32)
+        _fill(flat.__dict__, column, np.zeros(len(edges) + 1, np.int64), nothing, zeros)
+        return flat
 
     @classmethod
     def read(cls, path: str | Path) -> "Taxonomy":
@@ -295,3 +303,17 @@ class Taxonomy:
 
     def __reduce__(self) -> tuple[type["Taxonomy"], tuple[list[Edge]]]:
         return Taxonomy, (self.edges,)
+
+
+def _fill(
+    fields: dict[str, Any], column: dict[str, int], parent_ptr: Longs, parent_idx: Ints, depth: Ints
+) -> None:
+    """Write what a taxonomy is made of, once and for all: `__setattr__` lets nobody do it later."""
+    fields["nodes"] = tuple(column)
+    fields["column_of"] = MappingProxyType(column)
+    fields["parent_ptr"], fields["parent_idx"] = parent_ptr, parent_idx
+    fields["child_ptr"], fields["child_idx"] = rows.reverse(parent_ptr, parent_idx)
+    fields["depth"] = depth
+    for array in fields.values():
+        if isinstance(array, np.ndarray):
+            array.setflags(write=False)
