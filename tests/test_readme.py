@@ -3,9 +3,13 @@
 import doctest
 import importlib.util
 import re
+import subprocess
+import sys
 
 import pytest
 
+from stream_hc.datasets import make_news
+from tests.cli.support import environment
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -49,3 +53,21 @@ def test_every_make_target_named_exists():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"^make (\w+)", documents, re.MULTILINE)):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.compiled
+def test_shell_examples(tmp_path):
+    blocks = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines() if "stream-hc" in line]
+    assert len(commands) == 4
+    make_news(200).write(tmp_path)
+    # `tail -F` would wait for more lines forever.
+    script = "\n".join(command.replace("tail -F ", "cat ") for command in commands)
+    program = f'stream-hc() {{ "{sys.executable}" -m stream_hc.cli "$@"; }}\nset -euo pipefail\n{script}'
+    result = subprocess.run(
+        ["bash", "-c", program], cwd=tmp_path, capture_output=True, text=True, env=environment(), check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert len((tmp_path / "predictions.jsonl").read_text().splitlines()) == 200
+    assert (tmp_path / "pictures" / "running.png").exists()
+    assert "sport\n├── " in result.stdout
