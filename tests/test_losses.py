@@ -1,11 +1,10 @@
 """Losses against their slow twins, against facts from the papers, and against scikit-learn."""
 
 import itertools
-import time
+import timeit
 from collections.abc import Sequence
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -200,16 +199,14 @@ def test_deep_chains_need_no_recursion_and_linear_time() -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="measures the compiled kernels")
 def test_a_million_decisions_take_no_time() -> None:
     taxonomy = Taxonomy([(str(i), str((i - 1) // 3) if i > 2 else None) for i in range(103)])
     rng = np.random.default_rng(0)
     Y = taxonomy.label_rows(rng.random((50_000, 103)) < 0.03, close=True)
     P = taxonomy.label_rows(rng.random((50_000, 103)) < 0.03)
     losses.h_loss(taxonomy, P[:1], Y[:1])
-    start = time.perf_counter()
-    losses.h_loss(taxonomy, P, Y)
-    assert time.perf_counter() - start < 0.5
+    # The best of three: the machine may be busy.
+    assert min(timeit.repeat(lambda: losses.h_loss(taxonomy, P, Y), number=1, repeat=3)) < 0.5
 
 
 # Distances between nodes

@@ -2,11 +2,10 @@
 
 import copy
 import pickle
-import time
+import timeit
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -247,7 +246,6 @@ def test_arguments_that_make_no_sense() -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="measures the compiled kernels")
 @pytest.mark.parametrize("name", ["HLoss", "HierarchicalF1"])
 def test_many_rows_a_second(name: str) -> None:
     taxonomy = Taxonomy([(str(i), str((i - 1) // 3) if i > 2 else None) for i in range(103)])
@@ -256,6 +254,5 @@ def test_many_rows_a_second(name: str) -> None:
     P = taxonomy.label_rows(rng.random((100_000, 103)) < 0.02, close=True)
     metric = make(name, taxonomy)
     metric.update_many(Y[:1], P[:1])
-    start = time.perf_counter()
-    metric.update_many(Y, P)
-    assert 100_000 / (time.perf_counter() - start) > 200_000
+    # The best of three: the machine may be busy.
+    assert min(timeit.repeat(lambda: metric.update_many(Y, P), number=1, repeat=3)) < 100_000 / 200_000
