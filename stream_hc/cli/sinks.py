@@ -89,14 +89,14 @@ class Sink:
 
 
 @contextmanager
-def written(path: str) -> Iterator[BinaryIO]:
-    """Open a file to write to; `-` is standard output, which stays open."""
+def written(path: str, append: bool) -> Iterator[BinaryIO]:
+    """Open a file to write to, behind what is there or instead of it; `-` is standard output."""
     if path == "-":
         if sys.stdout is None:
             raise CliError("standard output is closed: open it, or use --output FILE", Code.BAD_INPUT)
         yield sys.stdout.buffer
         return
-    file = open(path, "wb")  # noqa: SIM115 - closed below, twice differently
+    file = open(path, "ab" if append else "wb")  # noqa: SIM115 - closed below, twice differently
     try:
         yield file
     except BaseException:

@@ -36,14 +36,15 @@ class Job:
 def stream(job: Job) -> int:
     """Do the job and return the exit code."""
     _check(job)
-    filer, seen = _open_filer(job)
+    goes_on = job.snapshot is not None and os.path.exists(job.snapshot)
+    filer, seen = _open_filer(job, goes_on)
     tally = Tally()
     with ExitStack() as stack:
         stopper = stack.enter_context(Stopper())
         reader = stack.enter_context(open_lines(job.source, wait=stopper.wait))
         sink = Sink(
-            stack.enter_context(written(job.output)),
-            None if job.rejects is None else stack.enter_context(written(job.rejects)),
+            stack.enter_context(written(job.output, goes_on)),
+            None if job.rejects is None else stack.enter_context(written(job.rejects, goes_on)),
             "standard input" if job.source == "-" else job.source,
         )
         name = "reading" if job.source == "-" else os.path.basename(job.source)
@@ -90,9 +91,9 @@ def _check(job: Job) -> None:
         raise usage_error("--rejects must be a file: standard output has the predictions")
 
 
-def _open_filer(job: Job) -> tuple[Filer, int]:
+def _open_filer(job: Job, goes_on: bool) -> tuple[Filer, int]:
     """Return the filer, and how many documents it had seen before this run."""
-    if job.snapshot is None or not os.path.exists(job.snapshot):
+    if job.snapshot is None or not goes_on:
         return make_filer(job.wanted), 0
     filer = load_filer(job.snapshot, job.wanted)
     seen = snapshot.inspect(job.snapshot).extra.get("documents", 0)
