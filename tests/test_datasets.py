@@ -1,7 +1,7 @@
 import gzip
 import math
-import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from stream_hc.datasets import Dataset, DatasetError, load
 from stream_hc.taxonomy import Taxonomy
 
-DATA = Path(os.environ.get("STREAM_HC_DATA", Path(__file__).parents[1] / "../shared/data"))
+Find = Callable[[str], Path]
 
 TAXONOMY = Taxonomy([("sport", None), ("tennis", "sport"), ("politics", None)])
 TREE = "sport\t\ntennis\tsport\npolitics\t\n"
@@ -274,12 +274,6 @@ def test_a_bad_taxonomy_is_a_data_set_error(tmp_path: Path) -> None:
 # Real data
 
 
-def real(name: str) -> Path:
-    if not (DATA / name).is_dir():
-        pytest.skip(f"no data set {name} in {DATA}: set STREAM_HC_DATA to the folder that holds it")
-    return DATA / name
-
-
 @pytest.mark.realdata
 @pytest.mark.parametrize(
     ("name", "kind", "n", "n_nodes", "n_train", "n_test"),
@@ -299,9 +293,9 @@ def real(name: str) -> Path:
     ],
 )
 def test_real_data_sets_load(
-    name: str, kind: str, n: int, n_nodes: int, n_train: int | None, n_test: int | None
+    name: str, kind: str, n: int, n_nodes: int, n_train: int | None, n_test: int | None, real_data: Find
 ) -> None:
-    data = load(real(name))
+    data = load(real_data(name))
     assert (data.name, data.kind, len(data), len(data.taxonomy)) == (name, kind, n, n_nodes)
     if n_train is None:
         assert data.splits is None
@@ -311,8 +305,8 @@ def test_real_data_sets_load(
 
 
 @pytest.mark.realdata
-def test_newsgroups_load_fast() -> None:
-    folder = real("newsgroups20")
+def test_newsgroups_load_fast(real_data: Find) -> None:
+    folder = real_data("newsgroups20")
     times = []
     for _ in range(3):
         start = time.perf_counter()
@@ -323,8 +317,8 @@ def test_newsgroups_load_fast() -> None:
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", ["enron_corr", "rcv1_text"])
-def test_real_data_survives_a_round_trip(name: str, tmp_path: Path) -> None:
-    data = load(real(name))
+def test_real_data_survives_a_round_trip(name: str, tmp_path: Path, real_data: Find) -> None:
+    data = load(real_data(name))
     data.write(tmp_path / name, gz=True)
     assert load(tmp_path / name) == data
     lines = gzip.decompress((tmp_path / name / "docs.jsonl.gz").read_bytes()).splitlines()

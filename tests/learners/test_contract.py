@@ -434,6 +434,9 @@ def test_damaged_states_are_refused(make):
     ]:
         with pytest.raises(ValueError, match=r"."):
             type(model).from_state({**good, **change})
+    for variance in (0.0, -1.0, np.inf) if "variances" in good else ():
+        with pytest.raises(ValueError, match="variances are not all positive and finite"):
+            type(model).from_state({**good, "variances": np.full_like(weights, variance)})
 
 
 @pytest.mark.parametrize("kind", LEARNERS.values())
