@@ -5,7 +5,7 @@ import operator
 from numbers import Real
 from typing import Any
 
-__all__ = ["positive", "whole_number"]
+__all__ = ["finite", "positive", "whole_number"]
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -26,10 +26,22 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     return number
 
 
+def finite(name: str, value: Any) -> float:
+    """Return a finite number, or raise a `ValueError` that names the argument."""
+    number = _number(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, not {value!r}")
+    return number
+
+
 def positive(name: str, value: Any) -> float:
     """Return a positive finite number, or raise a `ValueError` that names the argument."""
-    # True is a number to Python, but never what was meant.
-    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    number = _number(value)
     if not 0.0 < number < math.inf:
         raise ValueError(f"{name} must be positive and finite, not {value!r}")
     return number
+
+
+def _number(value: Any) -> float:
+    # True is a number to Python, but never what was meant.
+    return math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)

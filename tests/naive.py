@@ -58,6 +58,25 @@ def sorted_row(hashes, numbers, n_features):
     return {column: np.float32(row[column]) for column in sorted(row) if np.float32(row[column]) != 0}
 
 
+def are_sound(rows, n_columns, largest):
+    """Rows of (column, value): columns ascend in their shape, values are neither 0 nor out of range."""
+    return all(
+        [column for column, _ in row] == sorted({column for column, _ in row})
+        and all(0 <= column < n_columns and 0 < abs(value) <= largest for column, value in row)
+        for row in rows
+    )
+
+
+def are_closed(rows, parents):
+    """Rows of (node, value): nodes ascend, all are true, and every ancestor is there."""
+    return all(
+        [node for node, _ in row] == sorted({node for node, _ in row})
+        and all(0 <= node < len(parents) and value for node, value in row)
+        and close_rows([{node for node, _ in row}], parents) == [{node for node, _ in row}]
+        for row in rows
+    )
+
+
 def weigh_rows(token_lists, learn, tf="log", idf=True, norm=True, seen_in=None, n_documents=0):
     """Rows {column: weight} of lists of columns."""
     seen_in = Counter(seen_in or {})
@@ -79,8 +98,9 @@ def weigh_rows(token_lists, learn, tf="log", idf=True, norm=True, seen_in=None, 
 class NodeLearner:
     """A linear learner at every node: rules "path" and "node" (H-PERC), "flat", "arow", "pa"."""
 
-    def __init__(self, parents, rule, strength=0.0, zero_is_on=False):
-        self.parents, self.rule, self.strength, self.zero_is_on = parents, rule, strength, zero_is_on
+    def __init__(self, parents, rule, strength=0.0, threshold=0.0, zero_is_on=False):
+        self.parents, self.rule, self.strength = parents, rule, strength
+        self.threshold, self.zero_is_on = threshold, zero_is_on
         self.w = [defaultdict(float) for _ in parents]
         self.sigma = [defaultdict(lambda: 1.0) for _ in parents]
         self.n_updates = [0 for _ in parents]
@@ -90,7 +110,7 @@ class NodeLearner:
 
     def own(self, node, x):
         margin = self.margin(node, x)
-        return margin >= 0 if self.zero_is_on else margin > 0
+        return self.zero_is_on if margin == 0 else margin > self.threshold
 
     def predict(self, x):
         wanted = {node for node in range(len(self.parents)) if self.own(node, x)}

@@ -77,11 +77,51 @@ def test_hash_tokens(tokens):
 def test_sorted_row(features, n_features):
     hashes = np.array([h for h, _ in features], np.int64)
     numbers = np.array([number for _, number in features], np.float64)
-    indices, values, in_range = rows.sorted_row(hashes, numbers, n_features, 1e12)
+    indptr, indices, values, in_range = rows.sorted_row(hashes, numbers, n_features, 1e12)
     expected = naive.sorted_row(hashes.tolist(), numbers.tolist(), n_features)
     assert in_range
+    assert indptr.tolist() == [0, indices.size]
     assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == expected
     assert indices.tolist() == list(expected)
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(-1, 5), st.sampled_from([1.0, -2.0, 0.0, 9.0, math.nan])), max_size=3),
+        max_size=3,
+    )
+)
+def test_are_sound(given_rows):
+    flat = [pair for row in given_rows for pair in row]
+    indptr, indices = to_csr([[column for column, _ in row] for row in given_rows])
+    values = np.array([value for _, value in flat], np.float32)
+    assert rows.are_sound(indptr, indices, values, 5, 5.0) == naive.are_sound(given_rows, 5, 5.0)
+
+
+@given(st.data())
+def test_are_closed(data):
+    taxonomy = data.draw(st.one_of(forests(), dags()))
+    pair = st.tuples(st.integers(-1, len(taxonomy)), st.sampled_from([True, True, True, False]))
+    given_rows = data.draw(st.lists(st.lists(pair, max_size=4), max_size=3))
+    if data.draw(st.booleans()):  # rows that are sound, mostly closed
+        sets = [{node for node, _ in row if 0 <= node < len(taxonomy)} for row in given_rows]
+        if data.draw(st.booleans()):
+            sets = naive.close_rows(sets, parent_lists(taxonomy))
+        given_rows = [[(node, True) for node in sorted(row)] for row in sets]
+    indptr, indices = to_csr([[node for node, _ in row] for row in given_rows])
+    values = np.array([value for row in given_rows for _, value in row], np.bool_)
+    closed = label_kernels.are_closed(indptr, indices, values, taxonomy.parent_ptr, taxonomy.parent_idx)
+    assert closed == naive.are_closed(given_rows, parent_lists(taxonomy))
+
+
+def test_damaged_pointers_are_not_sound():
+    indices, values = np.array([0, 1], np.int32), np.ones(2, np.float32)
+    for indptr in ([1, 2], [0, 3], [0, 2, 1], [0, 1]):
+        damaged = np.array(indptr, np.int64)
+        assert not rows.are_sound(damaged, indices, values, 5, 5.0)
+        assert not label_kernels.are_closed(
+            damaged, indices, values > 0, np.zeros(6, np.int64), np.zeros(0, np.int32)
+        )
 
 
 @given(
@@ -120,19 +160,20 @@ def test_weigh_rows(token_lists, tf, flags):
     assert n_documents[0] == 5 + learn * len(token_lists)
 
 
-def run_kernel(taxonomy, xs, ys, rule, strength, zero_is_on, delay):
+def run_kernel(taxonomy, xs, ys, rule, delay):
     """Stream through the kernel with a table that must grow on the way."""
-    table = WeightTable(N_FEATURES, len(taxonomy), with_variances=rule == "arow")
+    table = WeightTable(N_FEATURES, len(taxonomy), with_variances=rule.kind == linear.AROW)
     table.model = table.model._replace(
         weights=table.model.weights[:1].copy(), variances=table.model.variances[:1].copy()
     )
-    X = linear.Documents(*feature_rows(to_rows(xs), N_FEATURES))
-    Y = linear.Labels(*to_csr([taxonomy.columns(labels) for labels in ys]))
+    X = feature_rows(to_rows(xs), N_FEATURES)
+    Y = to_csr([taxonomy.columns(labels) for labels in ys])
     graph = linear.Graph(taxonomy.parent_ptr, taxonomy.parent_idx)
-    how = linear.Rule(RULES[rule], strength, zero_is_on)
     predictions, row = [], 0
     while True:
-        reached, ptr, nodes, scores = linear.stream_rows(table.model, graph, how, X, Y, row, len(xs), delay)
+        reached, ptr, nodes, scores = linear.stream_rows(
+            *table.model, *graph, *rule, *X, *Y, row, len(xs), delay
+        )
         predictions += from_csr(ptr, nodes)
         assert scores.size == nodes.size
         row = reached
@@ -140,18 +181,24 @@ def run_kernel(taxonomy, xs, ys, rule, strength, zero_is_on, delay):
             break
         table.reserve(5)
     margins = np.empty((len(xs), table.model.weights.shape[1]), np.float32)
-    linear.margin_rows(table.model, X, margins)
+    linear.margin_rows(table.model.slots, table.model.weights, *X, margins)
     return predictions, margins[:, : len(taxonomy)], table
 
 
 @pytest.mark.parametrize("rule", ["path", "node", "flat"])
-@given(stream=streams(), zero_is_on=st.booleans(), delay=st.sampled_from([-1, 0, 1, 3]))
-def test_perceptrons_equal_their_twin_exactly(rule, stream, zero_is_on, delay):
+@given(
+    stream=streams(),
+    threshold=st.sampled_from([0.0, -0.5, 1.0]),
+    zero_is_on=st.booleans(),
+    delay=st.sampled_from([-1, 0, 1, 3]),
+)
+def test_perceptrons_equal_their_twin_exactly(rule, stream, threshold, zero_is_on, delay):
     taxonomy, xs, ys = stream
-    twin = naive.NodeLearner(parent_lists(taxonomy), rule, zero_is_on=zero_is_on)
+    twin = naive.NodeLearner(parent_lists(taxonomy), rule, threshold=threshold, zero_is_on=zero_is_on)
     columns = [set(taxonomy.columns(labels)) for labels in ys]
     expected = naive.stream_rows(twin, xs, columns, None if delay < 0 else delay)
-    predictions, margins, table = run_kernel(taxonomy, xs, ys, rule, 0.0, zero_is_on, delay)
+    how = linear.Rule(RULES[rule], 0.0, threshold, zero_is_on)
+    predictions, margins, table = run_kernel(taxonomy, xs, ys, how, delay)
     assert predictions == [sorted(row) for row in expected]
     assert margins.tolist() == naive.margin_rows(twin, xs).reshape(margins.shape).tolist()
     assert table.model.n_updates.tolist() == twin.n_updates
@@ -164,18 +211,19 @@ class WatchedLearner(naive.NodeLearner):
 
     def predict(self, x):
         for node, n_updates in enumerate(self.n_updates):
-            self.close_call |= bool(x) and n_updates > 0 and abs(self.margin(node, x)) < 1e-4
+            self.close_call |= bool(x) and n_updates > 0 and abs(self.margin(node, x) - self.threshold) < 1e-4
         return super().predict(x)
 
 
 @pytest.mark.parametrize(("rule", "strength"), [("arow", 0.1), ("arow", 1.0), ("pa", 1.0), ("pa", 0.05)])
-@given(stream=streams(), delay=st.sampled_from([-1, 0, 2]))
-def test_margin_learners_equal_their_twin(rule, strength, stream, delay):
+@given(stream=streams(), threshold=st.sampled_from([0.0, -0.1]), delay=st.sampled_from([-1, 0, 2]))
+def test_margin_learners_equal_their_twin(rule, strength, stream, threshold, delay):
     taxonomy, xs, ys = stream
-    twin = WatchedLearner(parent_lists(taxonomy), rule, strength)
+    twin = WatchedLearner(parent_lists(taxonomy), rule, strength, threshold)
     columns = [set(taxonomy.columns(labels)) for labels in ys]
     expected = naive.stream_rows(twin, xs, columns, None if delay < 0 else delay)
-    predictions, margins, table = run_kernel(taxonomy, xs, ys, rule, strength, False, delay)
+    how = linear.Rule(RULES[rule], strength, threshold, False)
+    predictions, margins, table = run_kernel(taxonomy, xs, ys, how, delay)
     # Where y m is 1 up to rounding, float32 and float64 may rightly disagree about an update.
     assume(table.model.n_updates.tolist() == twin.n_updates)
     assert margins == pytest.approx(naive.margin_rows(twin, xs).reshape(margins.shape), abs=2e-4)
@@ -189,17 +237,8 @@ def test_arow_variances_equal_the_formula():
     xs, ys = [{0: 1.0, 1: 0.5}, {1: 0.25, 2: 1.0}, {0: 0.5}], [{0}, set(), {0}]
     naive.stream_rows(learner, xs, ys, 0)
     graph = linear.Graph(np.zeros(2, np.int64), np.zeros(0, np.int32))
-    X = linear.Documents(*feature_rows(to_rows(xs, 4), 4))
-    linear.stream_rows(
-        table.model,
-        graph,
-        linear.Rule(linear.AROW, 0.1, False),
-        X,
-        linear.Labels(*to_csr([[0], [], [0]])),
-        0,
-        3,
-        0,
-    )
+    X, Y = feature_rows(to_rows(xs, 4), 4), to_csr([[0], [], [0]])
+    linear.stream_rows(*table.model, *graph, *linear.Rule(linear.AROW, 0.1, 0.0, False), *X, *Y, 0, 3, 0)
     for feature in range(3):
         row = table.model.slots[feature]
         assert row > 0

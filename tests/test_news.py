@@ -94,9 +94,9 @@ def test_none_is_no_drift() -> None:
 def test_ten_thousand_documents_are_quick() -> None:
     times = []
     for seed in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         make_news(N, seed)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 2
 
 

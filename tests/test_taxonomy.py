@@ -385,13 +385,13 @@ def test_a_hundred_thousand_nodes_in_under_two_seconds(tmp_path, parent_of):
     edges = [(f"node {i}", None if i == 0 else f"node {parent_of(i)}") for i in range(100_000)]
     seconds = []
     for _ in range(2):  # the best of two: the machine may be busy
-        start = time.perf_counter()
+        start = time.process_time()
         taxonomy = Taxonomy(edges)
-        built = time.perf_counter() - start
+        built = time.process_time() - start
         taxonomy.write(tmp_path / "large.tsv")
-        start = time.perf_counter()
+        start = time.process_time()
         assert Taxonomy.read(tmp_path / "large.tsv") == taxonomy
-        seconds.append(max(built, time.perf_counter() - start))
+        seconds.append(max(built, time.process_time() - start))
     assert min(seconds) < 2
     Y = taxonomy.encode([{"node 99999"}] * 3)
     assert Y.nnz == 3 * (taxonomy.ancestors("node 99999").size + 1)

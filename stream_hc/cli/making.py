@@ -11,7 +11,7 @@ from stream_hc import datasets, snapshot
 from stream_hc.cli.errors import CliError, Code, usage_error
 from stream_hc.datasets import Dataset
 from stream_hc.datasets.news import Drift
-from stream_hc.learners import LEARNERS, LinearLearner
+from stream_hc.learners import LEARNERS, OnlineLearner
 from stream_hc.runtime import Filer
 from stream_hc.taxonomy import CostScheme, Taxonomy
 
@@ -64,7 +64,7 @@ def _value(text: str) -> Any:
 
 def make_learner(
     name: str, taxonomy: Taxonomy, n_features: int | None = None, settings: Sequence[str] = ()
-) -> LinearLearner:
+) -> OnlineLearner:
     """Return a fresh learner; what it says against its parameters is wrong usage."""
     given = parameters(name, settings)
     try:

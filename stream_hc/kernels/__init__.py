@@ -5,13 +5,14 @@ sorted and hold each node once, parents come before children. `parent_ptr` and `
 of every node in CSR form, so that one loop serves trees (one entry) and DAGs (several); a root has none.
 """
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bools", "Doubles", "Floats", "Ints", "Longs"]
+__all__ = ["Array", "Bools", "Doubles", "Floats", "Ints", "Longs"]
 
+Array: TypeAlias = NDArray[Any]
 Bools: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]

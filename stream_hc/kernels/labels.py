@@ -1,11 +1,34 @@
-"""Label rows in CSR form: close them upward, or cut off what hangs in the air."""
+"""Label rows in CSR form: are they closed upward? Close them, or cut off what hangs in the air."""
 
 import numpy as np
 from numba import njit
 
-from stream_hc.kernels import Ints, Longs
+from stream_hc.kernels import Bools, Ints, Longs
 
-__all__ = ["close_rows", "truncate_rows"]
+__all__ = ["are_closed", "close_rows", "truncate_rows"]
+
+
+@njit(cache=True, nogil=True)
+def are_closed(indptr: Longs, indices: Ints, values: Bools, parent_ptr: Longs, parent_idx: Ints) -> bool:
+    """Whether nodes ascend within their shape, are all true, and come with all their parents."""
+    n_nodes = parent_ptr.size - 1
+    seen_in = np.full(n_nodes, -1, np.int64)  # the last row that holds the node
+    if indptr[0] != 0 or indptr[-1] != indices.size or indices.size != values.size:
+        return False
+    for row in range(indptr.size - 1):
+        if indptr[row] > indptr[row + 1] or indptr[row + 1] > indices.size:
+            return False
+        last = -1
+        for k in range(indptr[row], indptr[row + 1]):
+            node = indices[k]
+            if node <= last or node >= n_nodes or not values[k]:
+                return False
+            for j in range(parent_ptr[node], parent_ptr[node + 1]):
+                if seen_in[parent_idx[j]] != row:
+                    return False
+            seen_in[node] = row
+            last = node
+    return True
 
 
 @njit(cache=True, nogil=True)

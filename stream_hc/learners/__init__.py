@@ -1,14 +1,24 @@
 """Online learners: one pass, predict then update, at every eligible node."""
 
 from stream_hc.learners.arow import HAROW
-from stream_hc.learners.base import ColdStart, LinearLearner
+from stream_hc.learners.base import ColdStart, OnlineLearner
+from stream_hc.learners.linear import LinearLearner
 from stream_hc.learners.pa import NodePA
 from stream_hc.learners.perceptron import HPerceptron, Perceptron
 
-__all__ = ["HAROW", "LEARNERS", "ColdStart", "HPerceptron", "LinearLearner", "NodePA", "Perceptron"]
+__all__ = [
+    "HAROW",
+    "LEARNERS",
+    "ColdStart",
+    "HPerceptron",
+    "LinearLearner",
+    "NodePA",
+    "OnlineLearner",
+    "Perceptron",
+]
 
 # The names by which the command line knows them.
-LEARNERS: dict[str, type[LinearLearner]] = {
+LEARNERS: dict[str, type[OnlineLearner]] = {
     "h-perceptron": HPerceptron,
     "perceptron": Perceptron,
     "h-arow": HAROW,

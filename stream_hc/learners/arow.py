@@ -5,7 +5,8 @@ Notation: w_i -> `weights[:, node]`; σ_j of node i -> `variances[j, node]`; α,
 
 from stream_hc.checks import positive
 from stream_hc.kernels import linear as kernels
-from stream_hc.learners.base import ColdStart, LinearLearner
+from stream_hc.learners.base import ColdStart
+from stream_hc.learners.linear import LinearLearner
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["HAROW"]
@@ -27,6 +28,8 @@ class HAROW(LinearLearner):
         Larger values trust a single document less.
     cold_start
         What a margin of exactly 0 predicts: 0 ("negative") or 1 ("paper").
+    threshold
+        What a margin must exceed to predict 1; below 0 it favours recall, above 0 precision.
 
     Examples
     --------
@@ -49,10 +52,11 @@ class HAROW(LinearLearner):
         n_features: int = 2**18,
         r: float = 0.1,
         cold_start: ColdStart = "negative",
+        threshold: float = 0.0,
     ) -> None:
         positive("r", r)
-        super().__init__(taxonomy, n_features, cold_start)
+        super().__init__(taxonomy, n_features, cold_start, threshold)
         self.r = r
 
-    def _rule(self) -> kernels.Rule:
-        return kernels.Rule(kernels.AROW, float(self.r), self.cold_start == "paper")
+    def _update_rule(self) -> tuple[int, float]:
+        return kernels.AROW, float(self.r)

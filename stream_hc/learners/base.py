@@ -3,7 +3,7 @@
 import abc
 import inspect
 from collections.abc import Collection, Hashable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,19 @@ from scipy.sparse import csr_array
 
 from stream_hc.checks import whole_number
 from stream_hc.kernels import Floats, Ints, Longs
-from stream_hc.kernels import linear as kernels
-from stream_hc.learners.table import WeightTable
 from stream_hc.taxonomy import Labels, Taxonomy, TaxonomyError
 from stream_hc.vectorize import Rows, feature_rows, from_dict
 
-__all__ = ["ColdStart", "LinearLearner", "Predicted"]
+__all__ = ["NO_LABELS", "ColdStart", "LabelRows", "OnlineLearner", "Predicted"]
 
 ColdStart = Literal["negative", "paper"]
+
+
+class LabelRows(NamedTuple):
+    """True labels in CSR form, closed upward."""
+
+    indptr: Longs
+    nodes: Ints
 
 
 class Predicted(NamedTuple):
@@ -30,14 +35,15 @@ class Predicted(NamedTuple):
     margins: Floats
 
 
-class LinearLearner(base.MultiLabelClassifier, abc.ABC):
-    """A linear learner at every node, predicting from the roots downward.
+NO_LABELS = LabelRows(np.zeros(1, np.int64), np.zeros(0, np.int32))
 
-    A node is on if its margin w·x is positive and all its parents are on (in a DAG there may be several), so
-    predictions respect the taxonomy. Subclasses say how the weights change.
+
+class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
+    """One pass over a stream: predict, then learn. Subclasses say how, on arrays.
+
+    A subclass fills `_stream` (predict and learn rows in order), `_margins`, `_probabilities`, `_add_nodes`
+    (the flat taxonomy has grown), `_own_state` and `_restore`.
     """
-
-    _with_variances: ClassVar[bool] = False
 
     def __init__(
         self, taxonomy: Taxonomy | None = None, n_features: int = 2**18, cold_start: ColdStart = "negative"
@@ -52,13 +58,8 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         self.taxonomy = taxonomy
         self.n_features = n_features
         self.cold_start: ColdStart = cold_start
-        self._labels = Taxonomy([]) if taxonomy is None else taxonomy
-        self._table = WeightTable(n_features, len(self._labels), self._with_variances)
         self._t = 0
-
-    @abc.abstractmethod
-    def _rule(self) -> kernels.Rule:
-        """Return how the weights change."""
+        self._set_labels(Taxonomy([]) if taxonomy is None else taxonomy)
 
     # river's interface: one document as a dict
 
@@ -68,14 +69,14 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         if self.taxonomy is None:
             y = y if isinstance(y, Collection) else list(y)
             self._grow(y)
-        columns = np.array(self._labels.columns(y), dtype=np.int32)
-        self._stream(row, kernels.Labels(np.array([0, columns.size], np.int64), columns), delay=0)
+        columns = np.array(self._labels.columns(y), np.int32)
+        self._stream(row, LabelRows(np.array([0, columns.size], np.int64), columns), delay=0)
         self._t += 1
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[str, bool]:  # type: ignore[override]
         """Return every node of the taxonomy with whether the document belongs there."""
-        predicted = self._stream(from_dict(x, self.n_features), _NO_LABELS, delay=-1)
-        answer = dict.fromkeys(self._labels.nodes, False)
+        predicted = self._stream(from_dict(x, self.n_features), NO_LABELS, delay=-1)
+        answer = self._nothing.copy()
         for node in predicted.nodes.tolist():
             answer[self._labels.nodes[node]] = True
         return answer
@@ -83,18 +84,8 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
     def predict_proba_one(  # type: ignore[override]
         self, x: Mapping[Hashable, Any], **kwargs: Any
     ) -> dict[str, dict[bool, float]]:
-        """Return a score between 0 and 1 for every node.
-
-        It is the least 1 / (1 + exp(-margin)) on the way from a root to the node: above 1/2 exactly where
-        `predict_one` says True (with `cold_start="paper"`, at 1/2 too), never larger than at a parent. It
-        ranks documents; it is not calibrated, so .8 does not mean right in eight of ten cases.
-        """
-        margins = self._margins(from_dict(x, self.n_features))[0].astype(np.float64)
-        p = 1.0 / (1.0 + np.exp(-np.clip(margins, -500.0, 500.0)))
-        for node in range(len(self._labels)):
-            above = self._labels.parents(node)
-            if above.size:
-                p[node] = min(p[node], p[above].min())
+        """Return a number between 0 and 1 for every node; the class says what it means."""
+        p = self._probabilities(from_dict(x, self.n_features))[0]
         return {
             name: {True: on, False: 1.0 - on} for name, on in zip(self._labels.nodes, p.tolist(), strict=True)
         }
@@ -106,7 +97,7 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
 
         With `scores` the rows hold the margin of each predicted label instead of True.
         """
-        return self._matrix(self._stream(feature_rows(X, self.n_features), _NO_LABELS, delay=-1), scores)
+        return self._matrix(self._stream(feature_rows(X, self.n_features), NO_LABELS, delay=-1), scores)
 
     def learn_many(self, X: Any, Y: Any) -> None:
         """Learn from each row in order; nothing is learned if any row is bad."""
@@ -131,15 +122,15 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         if labels.shape[0] != n_rows:
             raise ValueError(f"{n_rows} documents, but labels for {labels.shape[0]}")
         start = whole_number("start", start, 0, n_rows)
-        pair = kernels.Labels(
+        given = LabelRows(
             labels.indptr.astype(np.int64, copy=False), labels.indices.astype(np.int32, copy=False)
         )
-        predicted = self._stream(rows, pair, delay, start)
+        predicted = self._stream(rows, given, delay, start)
         self._t += max(0, n_rows - delay) - max(0, start - delay)
         return self._matrix(predicted, scores)
 
     def margins(self, X: Any) -> NDArray[np.float32]:
-        """Return w·x of every row at every node, whether or not its parents are on; 0 where never trained."""
+        """Return the margin of every row at every node, whatever its parents are; 0 where never trained."""
         return self._margins(feature_rows(X, self.n_features))
 
     # What it knows
@@ -154,21 +145,11 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         """How many labelled documents it has seen (t)."""
         return self._t
 
-    @property
-    def n_updates(self) -> NDArray[np.int64]:
-        """How often each node was updated; 0 means never trained."""
-        return self._table.model.n_updates.copy()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights held."""
-        return self._table.nbytes
-
     def state(self) -> dict[str, Any]:
         """Return everything it knows as plain numbers, strings and copied arrays."""
         params = {name: value for name, value in self._get_params().items() if name != "taxonomy"}
         own = {"taxonomy": self._labels.to_json(), "grows": self.taxonomy is None, "t": self._t}
-        return {**params, **own, **self._table.state()}
+        return {**params, **own, **self._own_state()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -179,38 +160,41 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         params = {name: state[name] for name in inspect.signature(cls).parameters if name != "taxonomy"}
         model = cls(taxonomy=None if state["grows"] else labels, **params)
         if state["grows"]:
-            model._labels = labels
-            model._table.add_nodes(len(labels))
-        model._table.restore(state)
+            model._set_labels(labels)
+            model._add_nodes(len(labels))
+        model._restore(state)
         model._t = whole_number("t", state["t"], 0, 2**63 - 1)
         if state.keys() != model.state().keys():
             raise ValueError(f"unknown entries: {sorted(state.keys() - model.state().keys())}")
         return model
 
+    # What a subclass fills in
+
+    @abc.abstractmethod
+    def _stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
+        """Predict the rows from `start` on and learn each row `delay` rows later, never if it is negative."""
+
+    @abc.abstractmethod
+    def _margins(self, rows: Rows) -> NDArray[np.floating[Any]]:
+        """Return the margins of the rows at all nodes."""
+
+    @abc.abstractmethod
+    def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
+        """Return a number between 0 and 1 for each row and node, at no node larger than at its parent."""
+
+    @abc.abstractmethod
+    def _add_nodes(self, n_nodes: int) -> None:
+        """Append nodes up to `n_nodes` in all, never trained so far."""
+
+    @abc.abstractmethod
+    def _own_state(self) -> dict[str, Any]:
+        """Return what was learned as plain numbers, strings and copied arrays."""
+
+    @abc.abstractmethod
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what `_own_state` returned, or raise ValueError."""
+
     # Inside
-
-    def _stream(self, rows: Rows, labels: kernels.Labels, delay: int, start: int = 0) -> Predicted:
-        """Run the kernel over the rows, making room for new features whenever it asks.
-
-        Returns the predictions of the rows from `start` on.
-        """
-        stop = rows.indptr.size - 1
-        graph = kernels.Graph(self._labels.parent_ptr, self._labels.parent_idx)
-        rule, documents = self._rule(), kernels.Documents(*rows)
-        ptrs, columns, scores, row, size = [np.zeros(1, np.int64)], [], [], start, 0
-        while True:
-            reached, ptr, predicted, margins = kernels.stream_rows(
-                self._table.model, graph, rule, documents, labels, row, stop, delay
-            )
-            if row == start and reached == stop:
-                return Predicted(ptr, predicted, margins)
-            ptrs.append(ptr[1:] + size)
-            columns.append(predicted)
-            scores.append(margins)
-            row, size = reached, size + predicted.size
-            if row == stop:
-                return Predicted(np.concatenate(ptrs), np.concatenate(columns), np.concatenate(scores))
-            self._table.reserve(int(rows.indptr[row - delay + 1] - rows.indptr[row - delay]))
 
     def _matrix(self, predicted: Predicted, scores: bool) -> csr_array:
         data = predicted.margins if scores else np.ones(predicted.nodes.size, np.bool_)
@@ -219,10 +203,9 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
         answer.has_canonical_format = True
         return answer
 
-    def _margins(self, rows: Rows) -> NDArray[np.float32]:
-        margins = np.empty((rows.indptr.size - 1, self._table.model.weights.shape[1]), np.float32)
-        kernels.margin_rows(self._table.model, kernels.Documents(*rows), margins)
-        return margins[:, : len(self._labels)]
+    def _set_labels(self, labels: Taxonomy) -> None:
+        self._labels = labels
+        self._nothing = dict.fromkeys(labels.nodes, False)
 
     def _grow(self, y: Labels) -> None:
         """Append the labels not met before to the flat taxonomy of the labels seen."""
@@ -233,8 +216,5 @@ class LinearLearner(base.MultiLabelClassifier, abc.ABC):
             raise TaxonomyError(f"a label must be a str, not {new[0]!r}")
         new = list(dict.fromkeys(new))
         if new:
-            self._labels = Taxonomy.flat([*self._labels.nodes, *new])
-            self._table.add_nodes(len(self._labels))
-
-
-_NO_LABELS = kernels.Labels(np.zeros(1, np.int64), np.zeros(0, np.int32))
+            self._set_labels(Taxonomy.flat([*self._labels.nodes, *new]))
+            self._add_nodes(len(self._labels))

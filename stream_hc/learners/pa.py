@@ -2,7 +2,8 @@
 
 from stream_hc.checks import positive
 from stream_hc.kernels import linear as kernels
-from stream_hc.learners.base import ColdStart, LinearLearner
+from stream_hc.learners.base import ColdStart
+from stream_hc.learners.linear import LinearLearner
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["NodePA"]
@@ -23,6 +24,8 @@ class NodePA(LinearLearner):
         The largest step; smaller values stand more noise.
     cold_start
         What a margin of exactly 0 predicts: 0 ("negative") or 1 ("paper").
+    threshold
+        What a margin must exceed to predict 1; below 0 it favours recall, above 0 precision.
 
     Examples
     --------
@@ -43,10 +46,11 @@ class NodePA(LinearLearner):
         n_features: int = 2**18,
         C: float = 1.0,
         cold_start: ColdStart = "negative",
+        threshold: float = 0.0,
     ) -> None:
         positive("C", C)
-        super().__init__(taxonomy, n_features, cold_start)
+        super().__init__(taxonomy, n_features, cold_start, threshold)
         self.C = C
 
-    def _rule(self) -> kernels.Rule:
-        return kernels.Rule(kernels.PASSIVE_AGGRESSIVE, float(self.C), self.cold_start == "paper")
+    def _update_rule(self) -> tuple[int, float]:
+        return kernels.PASSIVE_AGGRESSIVE, float(self.C)

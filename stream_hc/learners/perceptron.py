@@ -6,7 +6,8 @@ Notation: w_i -> `weights[:, node]`; m_i = w_i·x -> `margins[node]`; y, ŷ -> `
 from typing import Literal, get_args
 
 from stream_hc.kernels import linear as kernels
-from stream_hc.learners.base import ColdStart, LinearLearner
+from stream_hc.learners.base import ColdStart
+from stream_hc.learners.linear import LinearLearner
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["HPerceptron", "Perceptron"]
@@ -32,6 +33,8 @@ class HPerceptron(LinearLearner):
     judged_by
         Which prediction decides that an eligible node was wrong: the top-down one ("path", as printed) or
         that of its own margin ("node").
+    threshold
+        What a margin must exceed to predict 1; below 0 it favours recall, above 0 precision.
 
     Examples
     --------
@@ -53,17 +56,17 @@ class HPerceptron(LinearLearner):
         n_features: int = 2**18,
         cold_start: ColdStart = "negative",
         judged_by: JudgedBy = "path",
+        threshold: float = 0.0,
     ) -> None:
         if judged_by not in get_args(JudgedBy):
             raise ValueError(
                 f"unknown judged_by {judged_by!r}: choose one of {', '.join(get_args(JudgedBy))}"
             )
-        super().__init__(taxonomy, n_features, cold_start)
+        super().__init__(taxonomy, n_features, cold_start, threshold)
         self.judged_by: JudgedBy = judged_by
 
-    def _rule(self) -> kernels.Rule:
-        kind = kernels.PERCEPTRON if self.judged_by == "path" else kernels.NODE_PERCEPTRON
-        return kernels.Rule(kind, 0.0, self.cold_start == "paper")
+    def _update_rule(self) -> tuple[int, float]:
+        return (kernels.PERCEPTRON if self.judged_by == "path" else kernels.NODE_PERCEPTRON), 0.0
 
 
 class Perceptron(LinearLearner):
@@ -79,6 +82,8 @@ class Perceptron(LinearLearner):
         Number of columns; the names of dict features are hashed into it.
     cold_start
         What a margin of exactly 0 predicts: 0 ("negative") or, as printed, 1 ("paper").
+    threshold
+        What a margin must exceed to predict 1; below 0 it favours recall, above 0 precision.
 
     Examples
     --------
@@ -89,5 +94,5 @@ class Perceptron(LinearLearner):
     {'sport': True, 'tennis': False}
     """
 
-    def _rule(self) -> kernels.Rule:
-        return kernels.Rule(kernels.FLAT_PERCEPTRON, 0.0, self.cold_start == "paper")
+    def _update_rule(self) -> tuple[int, float]:
+        return kernels.FLAT_PERCEPTRON, 0.0

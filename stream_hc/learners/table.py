@@ -5,19 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from stream_hc.kernels import Floats
+from stream_hc.kernels import Floats, Ints
 from stream_hc.kernels.linear import Model
 
 __all__ = ["WeightTable"]
 
 LANE = 16  # float32 numbers in a cache line of 64 bytes: rows are padded to whole lines
 FIRST_ROWS = 64
+SMALL_TABLE = 2**24  # bytes: below this, growing by four saves copying, and pages not yet used are free
 
 
 class WeightTable:
     """The arrays behind a linear learner, growing with the features and nodes in use.
 
-    Row 0 stands for every feature without a row of its own: weights 0, variances 1.
+    Row 0 stands for every feature without a row of its own: weights 0, variances 1. The kernel that gives a
+    feature its row sets the variances in it to 1.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ class WeightTable:
             slots,
             np.ones(1, np.int64),
             np.zeros((FIRST_ROWS, _padded(n_nodes)), np.float32),
-            np.ones((FIRST_ROWS if with_variances else 1, _padded(n_nodes)), np.float32),
+            _variances(FIRST_ROWS if with_variances else 1, _padded(n_nodes)),
             np.zeros(n_nodes, np.int64),
         )
 
@@ -51,11 +53,17 @@ class WeightTable:
         """Bytes of weights and variances held, spare rows included."""
         return int(self.model.weights.nbytes + self.model.variances.nbytes)
 
+    def column(self, node: int) -> tuple[Ints, Floats]:
+        """Return the features that have a row, ascending, and their weights at a node."""
+        features = np.flatnonzero(self.model.slots).astype(np.int32)
+        return features, self.model.weights[self.model.slots[features], node]
+
     def reserve(self, n_more: int) -> None:
         """Make room for `n_more` further rows, at least doubling so that growth stays linear in total."""
-        used, capacity = int(self.model.n_rows[0]), self.model.weights.shape[0]
+        used, (capacity, width) = int(self.model.n_rows[0]), self.model.weights.shape
         if used + n_more > capacity:
-            self._reshape(max(2 * capacity, used + n_more), self.model.weights.shape[1])
+            factor = 4 if self.model.weights.nbytes < SMALL_TABLE else 2
+            self._reshape(max(factor * capacity, used + n_more), width)
 
     def add_nodes(self, n_nodes: int) -> None:
         """Append nodes up to `n_nodes` in all, never trained so far."""
@@ -70,7 +78,8 @@ class WeightTable:
         used = int(self.model.n_rows[0])
         weights = np.zeros((n_rows, width), np.float32)
         _copy_corner(self.model.weights[:used], weights)
-        variances = np.ones((n_rows if self.with_variances else 1, width), np.float32)
+        variances = _variances(n_rows if self.with_variances else 1, width)
+        variances[:used] = 1.0  # also at nodes that are still to come
         _copy_corner(self.model.variances[:used], variances)
         self.model = self.model._replace(weights=weights, variances=variances)
 
@@ -114,12 +123,20 @@ class WeightTable:
         self.model.n_rows[0] = features.size + 1
         self.model.weights[1 : features.size + 1, :n_nodes] = tables["weights"]
         if self.with_variances:
+            self.model.variances[1 : features.size + 1] = 1.0
             self.model.variances[1 : features.size + 1, :n_nodes] = tables["variances"]
         self.model.n_updates[:] = n_updates
 
 
 def _padded(n_nodes: int) -> int:
     return max(LANE, -(-n_nodes // LANE) * LANE)
+
+
+def _variances(n_rows: int, width: int) -> Floats:
+    """Return variances of which only row 0 is set: the pages of the others stay untouched."""
+    variances = np.zeros((n_rows, width), np.float32)
+    variances[0] = 1.0
+    return variances
 
 
 def _copy_corner(source: Floats, target: Floats) -> None:

@@ -131,7 +131,12 @@ def label_rows(taxonomy: "Taxonomy", Y: Any, close_upward: bool) -> csr_array:
             raise TaxonomyError(
                 f"labels of shape {Y.shape} do not fit {len(taxonomy)} nodes: expected (n, {len(taxonomy)})"
             )
-        matrix = _booleans(Y, len(taxonomy))
+        matrix = csr_array(Y)
+        if matrix.dtype == np.bool_ and kernels.are_closed(
+            *_parts(matrix), matrix.data, taxonomy.parent_ptr, taxonomy.parent_idx
+        ):
+            return matrix
+        matrix = _booleans(matrix, len(taxonomy))
         if not (matrix.has_canonical_format and matrix.data.all()):
             matrix = matrix.copy()
             matrix.sum_duplicates()
@@ -143,9 +148,8 @@ def label_rows(taxonomy: "Taxonomy", Y: Any, close_upward: bool) -> csr_array:
     return close(taxonomy, matrix) if close_upward else matrix
 
 
-def _booleans(Y: Any, n_nodes: int) -> csr_array:
-    """Return 0/1 rows as bool CSR; a kernel trusts the columns, so they are looked at here."""
-    matrix = csr_array(Y)
+def _booleans(matrix: csr_array, n_nodes: int) -> csr_array:
+    """Return 0/1 rows as bool; a kernel trusts the columns, so they are looked at here."""
     if matrix.indices.size and not 0 <= matrix.indices.min() <= matrix.indices.max() < n_nodes:
         raise TaxonomyError("labels have a column outside their shape: the sparse array is damaged")
     if matrix.dtype.kind not in "biuf":

@@ -26,6 +26,8 @@ __all__ = ["Labels", "Taxonomy"]
 
 Labels = Iterable[str] | Mapping[str, bool]
 
+REMEMBERED_PATH = 32  # nodes: in a chain of 100,000 all paths together would fill the memory
+
 
 class Taxonomy:
     """Nested categories: a forest, or a DAG where a node may have several parents.
@@ -57,6 +59,7 @@ class Taxonomy:
     child_idx: Ints
     depth: Ints
     column_of: Mapping[str, int]
+    _paths: dict[int, list[int]]
 
     def __init__(self, edges: Iterable[Edge]) -> None:
         parents = graph.order_nodes(edges)
@@ -216,13 +219,17 @@ class Taxonomy:
     def columns(self, labels: Labels) -> list[int]:
         """Return the columns of the labels and all their ancestors, ascending."""
         found: set[int] = set()
-        climbing = rows.label_columns(labels, self.column_of)
-        while climbing:
-            node = climbing.pop()
+        for node in rows.label_columns(labels, self.column_of):
             if node not in found:
-                found.add(node)
-                climbing += self.parents(node).tolist()
+                found.update(self._paths.get(node) or self._climb(node))
         return sorted(found)
+
+    def _climb(self, node: int) -> list[int]:
+        """Return a node and its ancestors; short lists, the usual ones, are remembered."""
+        path: list[int] = rows.reachable(node, self.parent_ptr, self.parent_idx, with_start=True).tolist()
+        if len(path) <= REMEMBERED_PATH:
+            self._paths[node] = path
+        return path
 
     def close(self, labels: Labels) -> set[str]:
         """Return the labels with all their ancestors."""
@@ -314,6 +321,7 @@ def _fill(
     fields["parent_ptr"], fields["parent_idx"] = parent_ptr, parent_idx
     fields["child_ptr"], fields["child_idx"] = rows.reverse(parent_ptr, parent_idx)
     fields["depth"] = depth
+    fields["_paths"] = {}
     for array in fields.values():
         if isinstance(array, np.ndarray):
             array.setflags(write=False)

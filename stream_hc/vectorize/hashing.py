@@ -39,7 +39,7 @@ def hashes(names: Collection[Hashable], n_features: int) -> Longs:
     A tuple of strings (river's n-grams) stands for its parts joined by a blank.
     """
     try:
-        return np.array(list(map(_hash_of.__getitem__, names)), np.int64)  # type: ignore[arg-type]
+        return np.fromiter(map(_hash_of.__getitem__, names), np.int64, len(names))  # type: ignore[arg-type]
     except KeyError:
         pass
     if set(map(type, names)) == {int}:

@@ -20,6 +20,9 @@ LARGEST_FEATURE = 1e12
 RANGE = f"features must be finite numbers of at most {LARGEST_FEATURE:.0e}: scale them"
 
 
+_PLAIN = {float, int, bool}
+
+
 class Rows(NamedTuple):
     """Documents in CSR form: `indices[indptr[row]:indptr[row + 1]]` are the columns of a row, ascending."""
 
@@ -28,18 +31,36 @@ class Rows(NamedTuple):
     values: Floats
 
 
+# river's loop predicts a document and then learns it: the second time its row is at hand. The dict is copied
+# and compared, not recognised by identity, because the caller may have changed it in between.
+_latest: dict[int, tuple[dict[Hashable, Any], Rows]] = {}
+
+
 def from_dict(x: Mapping[Hashable, Any], n_features: int) -> Rows:
     """Return one document given as a dict of features; names that share a column are added up."""
     if not isinstance(x, Mapping):
         raise FeatureError(f"a document must be a dict of features, not {type(x).__name__}")
+    remembered = _latest.get(n_features)
+    if remembered is not None and _equal(x, remembered[0]):
+        return remembered[1]
     numbers = _numbers(x)
-    indices, values, in_range = kernels.sorted_row(
+    indptr, indices, values, in_range = kernels.sorted_row(
         hashes(x, n_features), numbers, n_features, LARGEST_FEATURE
     )
     if not in_range:
         name = _culprit(x)
         raise FeatureError(f"feature {name!r} is {x[name]}: {RANGE}")
-    return Rows(np.array([0, indices.size], np.int64), indices, values)
+    rows = Rows(indptr, indices, values)
+    _latest.clear()
+    _latest[n_features] = dict(x), rows
+    return rows
+
+
+def _equal(x: Mapping[Hashable, Any], remembered: dict[Hashable, Any]) -> bool:
+    try:
+        return bool(x == remembered)
+    except ValueError:  # values that are no numbers, such as arrays
+        return False
 
 
 def feature_rows(X: Any, n_features: int) -> Rows:
@@ -53,6 +74,11 @@ def feature_rows(X: Any, n_features: int) -> Rows:
     if X.dtype.kind not in "biuf":
         raise FeatureError(f"documents hold {X.dtype}, not numbers")
     matrix = csr_array(X)
+    indptr, indices = _pointers(matrix)
+    if matrix.dtype == np.float32 and kernels.are_sound(
+        indptr, indices, matrix.data, n_features, LARGEST_FEATURE
+    ):
+        return Rows(indptr, indices, matrix.data)
     if matrix.indices.size and not 0 <= matrix.indices.min() <= matrix.indices.max() < n_features:
         raise FeatureError("documents have a column index outside their shape: the sparse array is damaged")
     if not (matrix.has_canonical_format and matrix.data.all()):
@@ -69,16 +95,23 @@ def feature_rows(X: Any, n_features: int) -> Rows:
         matrix = csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
         matrix.eliminate_zeros()
         values = matrix.data
-    return Rows(
-        matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), values
-    )
+    return Rows(*_pointers(matrix), values)
+
+
+def _pointers(matrix: csr_array) -> tuple[Longs, Ints]:
+    return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
 
 
 def _numbers(x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
     """Return the values; anything but real numbers raises (a str that looks like one too)."""
-    given = list(x.values())
+    given = x.values()
+    if {*map(type, given)} <= _PLAIN:
+        try:
+            return np.fromiter(given, np.float64, len(x))
+        except OverflowError:
+            pass  # an int beyond all floats
     try:
-        numbers = np.array(given)
+        numbers = np.array(list(given))
     except ValueError:  # values of uneven lengths
         numbers = np.array([None])
     if numbers.dtype.kind not in "biuf" or numbers.ndim != 1:

@@ -1,0 +1,114 @@
+"""A linear learner at every node, predicting from the roots downward; subclasses name the update rule."""
+
+import abc
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stream_hc.checks import finite
+from stream_hc.kernels import linear as kernels
+from stream_hc.learners.base import ColdStart, LabelRows, OnlineLearner, Predicted
+from stream_hc.learners.table import WeightTable
+from stream_hc.taxonomy import Taxonomy
+from stream_hc.vectorize import Rows
+
+__all__ = ["LinearLearner"]
+
+
+class LinearLearner(OnlineLearner):
+    """A linear learner at every node, predicting from the roots downward.
+
+    A node is on if its margin w·x exceeds the threshold and all its parents are on (in a DAG there may be
+    several), so predictions respect the taxonomy. A margin of exactly 0 means that the node knows nothing
+    about the document: `cold_start` decides it, whatever the threshold.
+    """
+
+    _with_variances: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        n_features: int = 2**18,
+        cold_start: ColdStart = "negative",
+        threshold: float = 0.0,
+    ) -> None:
+        super().__init__(taxonomy, n_features, cold_start)
+        self.threshold = finite("threshold", threshold)
+        self._table = WeightTable(n_features, len(self._labels), self._with_variances)
+
+    @abc.abstractmethod
+    def _update_rule(self) -> tuple[int, float]:
+        """Return the kind of update and its strength, as `kernels.Rule` takes them."""
+
+    @property
+    def n_updates(self) -> NDArray[np.int64]:
+        """How often each node was updated; 0 means never trained."""
+        return self._table.model.n_updates.copy()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights held."""
+        return self._table.nbytes
+
+    def strongest(self, node: int | str, k: int = 10) -> list[tuple[int, float]]:
+        """Return the `k` features that count most at a node, as (column, weight), for or against it.
+
+        `TextVectorizer.names_of` tells which words the columns are.
+        """
+        column = self._labels.index(node) if isinstance(node, str) else int(node)
+        features, weights = self._table.column(column)
+        order = np.lexsort((features, -np.abs(weights)))[: max(0, k)]
+        return list(zip(features[order].tolist(), weights[order].tolist(), strict=True))
+
+    def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
+        margins = self._margins(rows).astype(np.float64)
+        # At a margin of 0 the node knows nothing: 1/2, whatever the threshold.
+        above = np.where(margins == 0.0, 0.0, margins - self.threshold)
+        p: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(above, -500.0, 500.0)))
+        for node in range(len(self._labels)):
+            parents = self._labels.parents(node)
+            if parents.size:
+                p[:, node] = np.minimum(p[:, node], p[:, parents].min(axis=1))
+        return p
+
+    def _stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
+        """Run the kernel over the rows, making room for new features whenever it asks."""
+        stop = rows.indptr.size - 1
+        graph = (self._labels.parent_ptr, self._labels.parent_idx)
+        rule = (*self._update_rule(), self.threshold, self.cold_start == "paper")
+        parts: list[Predicted] = []
+        row = start
+        while True:
+            arguments = (*self._table.model, *graph, *rule, *rows, *labels, row, stop, delay)
+            row, indptr, nodes, margins = kernels.stream_rows(*arguments)
+            parts.append(Predicted(indptr, nodes, margins))
+            if row == stop:
+                return parts[0] if len(parts) == 1 else _joined(parts)
+            self._table.reserve(int(rows.indptr[row - delay + 1] - rows.indptr[row - delay]))
+
+    def _margins(self, rows: Rows) -> NDArray[np.float32]:
+        model = self._table.model
+        margins = np.empty((rows.indptr.size - 1, model.weights.shape[1]), np.float32)
+        kernels.margin_rows(model.slots, model.weights, rows.indptr, rows.indices, rows.values, margins)
+        return margins[:, : len(self._labels)]
+
+    def _add_nodes(self, n_nodes: int) -> None:
+        self._table.add_nodes(n_nodes)
+
+    def _own_state(self) -> dict[str, Any]:
+        return self._table.state()
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._table.restore(state)
+
+
+def _joined(parts: list[Predicted]) -> Predicted:
+    ends = np.cumsum([0, *(part.nodes.size for part in parts)])
+    pointers = [part.indptr[1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
+    return Predicted(
+        np.concatenate([np.zeros(1, np.int64), *pointers]),
+        np.concatenate([part.nodes for part in parts]),
+        np.concatenate([part.margins for part in parts]),
+    )
