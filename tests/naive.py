@@ -23,6 +23,10 @@ def truncate_rows(rows, parents):
     return [{node for node in row if ancestors(node, parents) <= set(row)} for row in rows]
 
 
+def most_specific(rows, parents):
+    return [node not in {p for other in row for p in parents[other]} for row in rows for node in sorted(row)]
+
+
 def hash_tokens(tokens):
     """FNV-1a, 32 bits, then the finaliser of MurmurHash3."""
     hashes = []
@@ -163,3 +167,24 @@ def stream_rows(learner, xs, ys, delay):
         if delay is not None and row - delay >= 0:
             learner.learn(xs[row - delay], ys[row - delay])
     return predictions
+
+
+def names_of_columns(texts, n_features, shortest, longest, limit):
+    """Column -> name after these texts: the first term seen; of a full table the rarer half is dropped."""
+    names, seen_in = {}, Counter()
+    for text in texts:
+        if len(names) == limit:
+            frequent_first = sorted(names, key=lambda column: (-seen_in[column], column))
+            names = {column: names[column] for column in frequent_first[: limit // 2]}
+        tokens = re.findall(r"\w\w+", text)
+        terms = [
+            " ".join(tokens[first : first + size])
+            for size in range(shortest, longest + 1)
+            for first in range(len(tokens) - size + 1)
+        ]
+        columns = token_columns([text], n_features, shortest, longest)[0]
+        for column, term in zip(columns, terms, strict=True):
+            if column not in names and len(names) < limit:
+                names[column] = term.encode()[:64].decode(errors="ignore")
+        seen_in.update(set(columns))
+    return names

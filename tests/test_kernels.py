@@ -62,6 +62,8 @@ def test_close_and_truncate_rows(data):
     parents = parent_lists(taxonomy)
     closed = from_csr(*label_kernels.close_rows(*given_rows, *graph))
     assert closed == [sorted(row) for row in naive.close_rows(label_rows, parents)]
+    specific = label_kernels.most_specific(*given_rows, *graph)
+    assert specific.tolist() == naive.most_specific(label_rows, parents)
     cut = from_csr(*label_kernels.truncate_rows(*given_rows, *graph))
     assert cut == [sorted(row) for row in naive.truncate_rows(label_rows, parents)]
 

@@ -5,7 +5,7 @@ from numba import njit
 
 from stream_hc.kernels import Bools, Ints, Longs
 
-__all__ = ["are_closed", "close_rows", "truncate_rows"]
+__all__ = ["are_closed", "close_rows", "most_specific", "truncate_rows"]
 
 
 @njit(cache=True, nogil=True)
@@ -65,6 +65,20 @@ def close_rows(indptr: Longs, indices: Ints, parent_ptr: Longs, parent_idx: Ints
         closed[first:size].sort()
         closed_ptr[row + 1] = size
     return closed_ptr, closed[:size].copy()
+
+
+@njit(cache=True, nogil=True)
+def most_specific(indptr: Longs, indices: Ints, parent_ptr: Longs, parent_idx: Ints) -> Bools:
+    """Return for each node of each row whether none of its children is in the row. Rows must be sorted."""
+    has_child_in = np.full(parent_ptr.size - 1, -1, np.int64)  # the last row that holds a child of the node
+    specific = np.empty(indices.size, np.bool_)
+    for row in range(indptr.size - 1):
+        for k in range(indptr[row + 1] - 1, indptr[row] - 1, -1):  # children come after their parents
+            node = indices[k]
+            specific[k] = has_child_in[node] != row
+            for j in range(parent_ptr[node], parent_ptr[node + 1]):
+                has_child_in[parent_idx[j]] = row
+    return specific
 
 
 @njit(cache=True, nogil=True)

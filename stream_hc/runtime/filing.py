@@ -6,7 +6,7 @@ they are cut into batches. What is wrong with a document is found before anythin
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, Protocol, Self, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from stream_hc.losses import h_loss, zero_one
+from stream_hc.runtime.answers import Answers
 from stream_hc.runtime.records import Document, Prediction, RecordError
 from stream_hc.taxonomy import CostScheme, Taxonomy
 from stream_hc.vectorize import FeatureError, Rows, TextVectorizer, from_dict
@@ -100,7 +101,8 @@ class Filer:
         self.vectorizer = vectorizer
         self.model = model or type(learner).__name__
         self._costs = taxonomy.costs(costs)
-        self._parents = [taxonomy.parents(node).tolist() for node in range(len(taxonomy))]
+        self._answers = Answers(taxonomy, self.model)
+        self._known = frozenset(taxonomy.nodes)
 
     @property
     def version(self) -> int:
@@ -154,9 +156,11 @@ class Filer:
 
     def _prepare(self, document: Document) -> Rows | RecordError | None:
         """Return the row of features or a vector, None for a text, or what is wrong. Changes nothing."""
-        for label in document.labels or ():
-            if label not in self.taxonomy:
-                return RecordError("unknown_label", f"{repr(label)[:80]} is not in the taxonomy")
+        if document.labels and not self._known.issuperset(document.labels):
+            unknown = next(label for label in document.labels if label not in self._known)
+            return RecordError("unknown_label", f"{repr(unknown)[:80]} is not in the taxonomy")
+        if document.text is not None:
+            return None
         n_features = self.learner.n_features
         if document.vector is not None and len(document.vector) > n_features:
             detail = f"{len(document.vector)} numbers, the learner has n_features={n_features}"
@@ -166,7 +170,7 @@ class Filer:
                 return _unit(from_dict(cast(dict[Hashable, float], document.features), n_features))
         except FeatureError as error:
             return RecordError("number_out_of_range", str(error))
-        return None if document.vector is None else _unit(_dense(document.vector))
+        return _unit(_dense(document.vector or []))
 
     def _rows(self, documents: Sequence[Document], prepared: Sequence[Rows | None]) -> csr_array:
         """Return all documents as one sparse array. The vectorizer learns the texts on the way."""
@@ -189,38 +193,15 @@ class Filer:
         self, documents: Sequence[Document], X: csr_array, Y: csr_array | None
     ) -> tuple[list[Prediction], csr_array]:
         """Answer documents that are all labelled or all not; learn from them if they are."""
-        version, learning = self.version, Y is not None
+        version = self.version
         if Y is None:
             predicted = self.learner.predict_many(X, scores=True)
         else:
             predicted = self.learner.predict_then_learn(X, Y, scores=True)
-        predictions: list[Prediction] = []
-        nodes, margins = predicted.indices.tolist(), predicted.data.tolist()
-        for row, (begin, end) in enumerate(pairwise(predicted.indptr.tolist())):
-            predictions.append(
-                self._prediction(
-                    documents[row], nodes[begin:end], margins[begin:end], version + row * learning
-                )
-            )
+        predictions = self._answers.write(documents, predicted, version, learning=Y is not None)
         # A margin of exactly 0 may be a prediction, too: as a number it would be taken for none.
         predicted.data = np.ones(predicted.data.size, np.bool_)
         return predictions, predicted
-
-    def _prediction(
-        self, document: Document, nodes: list[int], margins: list[float], version: int
-    ) -> Prediction:
-        names = self.taxonomy.nodes
-        inner = {parent for node in nodes for parent in self._parents[node]}
-        fields: dict[str, Any] = {} if document.ts is None else {"ts": document.ts}
-        return Prediction(
-            document.id,
-            labels=[names[node] for node in nodes if node not in inner],
-            path_labels=[names[node] for node in nodes],
-            scores={names[node]: round(m, 6) for node, m in zip(nodes, margins, strict=True)},
-            model=self.model,
-            model_version=version,
-            **fields,
-        )
 
 
 def _dense(vector: list[float]) -> Rows:

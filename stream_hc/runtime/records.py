@@ -144,8 +144,8 @@ def _check(document: Document) -> None:
         raise RecordError("empty_id", 'the field "id" must not be empty')
     if len(document.id) > MAX_ID:
         raise RecordError("id_too_long", f"an id of {len(document.id)} characters, the limit is {MAX_ID}")
-    given = [name for name in ("text", "features", "vector") if getattr(document, name) is not None]
-    if len(given) != 1:
+    if (document.text is None) + (document.features is None) + (document.vector is None) != 2:
+        given = [name for name in ("text", "features", "vector") if getattr(document, name) is not None]
         reason, found = ("several_contents", " and ".join(given)) if given else ("no_content", "none")
         raise RecordError(reason, f'give one of "text", "features" and "vector", found {found}')
     if document.features is not None:
@@ -156,7 +156,8 @@ def _check(document: Document) -> None:
         _check_numbers(dict(enumerate(document.vector)))
     if document.labels is not None:
         _check_size("too_many_labels", "labels", document.labels, MAX_LABELS)
-    _check_ts(document.ts)
+    if document.ts is not None:
+        _check_ts(document.ts)
 
 
 def _check_size(reason: str, what: str, values: Any, limit: int) -> None:

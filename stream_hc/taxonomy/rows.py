@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+PLAIN_SETS = frozenset([set, frozenset, list, tuple])
+
+
 def to_csr(lists: Sequence[Sequence[int]]) -> tuple[Longs, Ints]:
     """Return lists of nodes as row pointers and one flat array."""
     ptr = np.zeros(len(lists) + 1, np.int64)
@@ -83,6 +86,11 @@ def unknown_label(label: object, nodes: Sequence[str]) -> str:
 
 def label_columns(labels: "Labels", column: Mapping[str, int]) -> list[int]:
     """Return the columns of the labels as given: a set or list of names, or a dict name -> bool."""
+    if type(labels) in PLAIN_SETS:  # the usual case, without asking what else it might be
+        try:
+            return [column[name] for name in labels]
+        except (KeyError, TypeError):
+            pass  # which label it is, is found out below
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise TaxonomyError(f"labels must be a set, a list or a dict of names, not {labels!r}")
     try:

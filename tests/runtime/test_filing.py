@@ -149,7 +149,8 @@ def test_a_bad_document_changes_nothing(document: Document, reason: str) -> None
 def test_features_and_vectors_are_scaled_to_length_one() -> None:
     filer = filer_for()
     rows = [
-        filer._prepare(Document("1", **content)) for content in ({"features": {"a": 1e12, "b": 1e-38}}, {})
+        filer._prepare(Document("1", **content))
+        for content in ({"features": {"a": 1e12, "b": 1e-38}}, {"text": "a"})
     ]
     assert rows[1] is None
     assert rows[0].values.tolist() == [1.0]  # type: ignore[union-attr]
