@@ -170,7 +170,13 @@ def run_kernel(taxonomy, xs, ys, rule, delay):
     )
     X = feature_rows(to_rows(xs), N_FEATURES)
     Y = to_csr([taxonomy.columns(labels) for labels in ys])
-    graph = linear.Graph(taxonomy.parent_ptr, taxonomy.parent_idx)
+    graph = linear.Graph(
+        taxonomy.parent_ptr,
+        taxonomy.parent_idx,
+        taxonomy.child_ptr,
+        taxonomy.child_idx,
+        taxonomy.roots.size,
+    )
     predictions, row = [], 0
     while True:
         reached, ptr, nodes, scores = linear.stream_rows(
@@ -238,7 +244,8 @@ def test_arow_variances_equal_the_formula():
     table = WeightTable(4, 1, with_variances=True)
     xs, ys = [{0: 1.0, 1: 0.5}, {1: 0.25, 2: 1.0}, {0: 0.5}], [{0}, set(), {0}]
     naive.stream_rows(learner, xs, ys, 0)
-    graph = linear.Graph(np.zeros(2, np.int64), np.zeros(0, np.int32))
+    no_ptr, no_idx = np.zeros(2, np.int64), np.zeros(0, np.int32)
+    graph = linear.Graph(no_ptr, no_idx, no_ptr, no_idx, 1)
     X, Y = feature_rows(to_rows(xs, 4), 4), to_csr([[0], [], [0]])
     linear.stream_rows(*table.model, *graph, *linear.Rule(linear.AROW, 0.1, 0.0, False), *X, *Y, 0, 3, 0)
     for feature in range(3):

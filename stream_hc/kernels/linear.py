@@ -32,10 +32,13 @@ class Model(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """The parents of every node, in CSR form."""
+    """Parents and children of every node, in CSR form; the first `n_roots` nodes are the roots."""
 
     parent_ptr: Longs
     parent_idx: Ints
+    child_ptr: Longs
+    child_idx: Ints
+    n_roots: int
 
 
 class Rule(NamedTuple):
@@ -52,10 +55,15 @@ class Rule(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What is worked out about one document; `sums` holds two numbers for each node to update."""
+    """What is worked out about one document: margins, `n_on[0]` nodes `found` on, `steps` to take at `nodes`.
+
+    `sums` holds two numbers for each node to update; `y_true` is False everywhere between two documents.
+    """
 
     margins: Floats
     on: Bools
+    found: Ints
+    n_on: Longs
     y_true: Bools
     nodes: Ints
     steps: Doubles
@@ -88,53 +96,93 @@ def is_on(rule: Rule, margin: float) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def decide_row(graph: Graph, rule: Rule, margins: Floats, on: Bools) -> None:
-    """Switch on each node whose margin says so and whose parents are all on. Writes `on`."""
-    for node in range(on.size):
-        on[node] = is_on(rule, margins[node])
-        for j in range(graph.parent_ptr[node], graph.parent_ptr[node + 1]):
-            on[node] = on[node] and on[graph.parent_idx[j]]
+def under_all(graph: Graph, node: int, marked: Bools) -> bool:
+    """Whether all parents of a node are marked."""
+    all_marked = True
+    for j in range(graph.parent_ptr[node], graph.parent_ptr[node + 1]):
+        all_marked = all_marked and marked[graph.parent_idx[j]]
+    return all_marked
 
 
 @njit(cache=True, nogil=True)
-def find_steps(
-    graph: Graph,
-    rule: Rule,
-    margins: Floats,
-    on: Bools,
-    y_true: Bools,
-    square: float,
-    nodes: Ints,
-    steps: Doubles,
-) -> int:
-    """List the nodes to update and how far, and return their number. Writes `nodes`, `steps`.
+def decide_row(graph: Graph, rule: Rule, margins: Floats, on: Bools, found: Ints) -> int:
+    """Switch on each node whose margin says so and whose parents are all on; look only below nodes that are.
 
-    A step is ±1 (perceptron), ±α (passive-aggressive) or ±(1 − y m), which AROW still divides by s + r.
+    Writes `on`, which must be all False, and lists the nodes in `found`, ascending; returns their number.
     """
+    size = 0
+    for node in range(graph.n_roots):
+        if is_on(rule, margins[node]):
+            on[node] = True
+            found[size] = node
+            size += 1
+    k = 0
+    while k < size:
+        for j in range(graph.child_ptr[found[k]], graph.child_ptr[found[k] + 1]):
+            node = graph.child_idx[j]
+            if not on[node] and is_on(rule, margins[node]) and under_all(graph, node, on):
+                on[node] = True
+                place = size
+                while found[place - 1] > node:  # only in a DAG: the nodes of a forest come in order
+                    found[place] = found[place - 1]
+                    place -= 1
+                found[place] = node
+                size += 1
+        k += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def step_of(rule: Rule, margin: float, on: bool, is_true: bool, square: float) -> float:
+    """Return how far to move a node: ±1 (perceptron), ±α (passive-aggressive), 0 where all is well.
+
+    For AROW it is ±(1 − y m), still to be divided by s + r.
+    """
+    sign = 1.0 if is_true else -1.0
+    if rule.kind == PERCEPTRON:
+        return sign if on != is_true else 0.0
+    if rule.kind == NODE_PERCEPTRON or rule.kind == FLAT_PERCEPTRON:
+        return sign if is_on(rule, margin) != is_true else 0.0
+    missing = 1.0 - sign * np.float64(margin)
+    if missing <= 0.0:
+        return 0.0
+    if rule.kind == AROW:
+        return sign * missing
+    # min(C, missing / ‖x‖²) without dividing by a square that may have underflowed to 0
+    return sign * (rule.strength if rule.strength * square <= missing else missing / square)
+
+
+@njit(cache=True, nogil=True)
+def find_eligible(graph: Graph, labels: Ints, y_true: Bools, nodes: Ints) -> int:
+    """List the roots and the nodes all of whose parents are true labels; return their number."""
+    count = graph.n_roots
+    for node in range(count):
+        nodes[node] = node
+    for label in labels:
+        for j in range(graph.child_ptr[label], graph.child_ptr[label + 1]):
+            node = graph.child_idx[j]
+            # In a DAG a node is met under each of its parents: the last one counts.
+            if graph.parent_idx[graph.parent_ptr[node + 1] - 1] == label and under_all(graph, node, y_true):
+                nodes[count] = node
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def find_steps(graph: Graph, rule: Rule, labels: Ints, square: float, scratch: Scratch) -> int:
+    """List the nodes to update in `scratch.nodes` and how far in `scratch.steps`; return their number."""
+    nodes, count = scratch.nodes, scratch.nodes.size
+    if rule.kind == FLAT_PERCEPTRON:
+        for node in range(count):
+            nodes[node] = node
+    else:
+        count = find_eligible(graph, labels, scratch.y_true, nodes)
     n_steps = 0
-    for node in range(on.size):
-        eligible = True
-        if rule.kind != FLAT_PERCEPTRON:
-            for j in range(graph.parent_ptr[node], graph.parent_ptr[node + 1]):
-                eligible = eligible and y_true[graph.parent_idx[j]]
-        if not eligible:
-            continue
-        sign = 1.0 if y_true[node] else -1.0
-        step = 0.0
-        if rule.kind == PERCEPTRON:
-            step = sign if on[node] != y_true[node] else 0.0
-        elif rule.kind == NODE_PERCEPTRON or rule.kind == FLAT_PERCEPTRON:
-            step = sign if is_on(rule, margins[node]) != y_true[node] else 0.0
-        else:
-            missing = 1.0 - sign * np.float64(margins[node])
-            if missing > 0.0 and rule.kind == AROW:
-                step = sign * missing
-            elif missing > 0.0:
-                # min(C, missing / ‖x‖²) without dividing by a square that may have underflowed to 0
-                step = sign * (rule.strength if rule.strength * square <= missing else missing / square)
+    for k in range(count):
+        node = nodes[k]
+        step = step_of(rule, scratch.margins[node], scratch.on[node], scratch.y_true[node], square)
         if step != 0.0:
-            nodes[n_steps] = node
-            steps[n_steps] = step
+            nodes[n_steps], scratch.steps[n_steps] = node, step
             n_steps += 1
     return n_steps
 
@@ -154,9 +202,9 @@ def claim_row(model: Model, feature: int) -> int:
 def add_steps(model: Model, features: Ints, values: Floats, nodes: Ints, steps: Doubles) -> None:
     """Add step · x to the weights of each listed node. Writes `model`."""
     for k in range(features.size):
-        row = claim_row(model, features[k])
+        weights = model.weights[claim_row(model, features[k])]
         for i in range(nodes.size):
-            model.weights[row, nodes[i]] += steps[i] * values[k]
+            weights[nodes[i]] += steps[i] * values[k]
     for i in range(nodes.size):
         model.n_updates[nodes[i]] += 1
 
@@ -176,25 +224,28 @@ def add_confident_steps(
     Writes `model`, `steps` (1 − y m becomes α) and `scratch` (s and β of each node).
     """
     spreads, betas = scratch[0], scratch[1]
-    spreads[:] = 0.0
+    spreads[: nodes.size] = 0.0
     for k in range(features.size):
-        row = model.slots[features[k]]
+        variances = model.variances[model.slots[features[k]]]
         square = np.float64(values[k]) * np.float64(values[k])
         for i in range(nodes.size):
-            spreads[i] += model.variances[row, nodes[i]] * square
+            spreads[i] += variances[nodes[i]] * square
     for i in range(nodes.size):
         betas[i] = 1.0 / (spreads[i] + strength)
         steps[i] *= betas[i]
         model.n_updates[nodes[i]] += 1
     for k in range(features.size):
         row = claim_row(model, features[k])
-        square = np.float64(values[k]) * np.float64(values[k])
+        weights, variances = model.weights[row], model.variances[row]
+        value = np.float64(values[k])
+        square = value * value
         for i in range(nodes.size):
-            variance = np.float64(model.variances[row, nodes[i]])
-            model.weights[row, nodes[i]] += steps[i] * variance * values[k]
+            node = nodes[i]
+            variance = np.float64(variances[node])
+            weights[node] += steps[i] * variance * value
             # σ − β σ² x² = σ β (r + what the other features add to s): positive however large x is
             others = max(spreads[i] - variance * square, 0.0)
-            model.variances[row, nodes[i]] = max(variance * betas[i] * (strength + others), SMALLEST)
+            variances[node] = max(variance * betas[i] * (strength + others), SMALLEST)
 
 
 @njit(cache=True, nogil=True)
@@ -206,21 +257,31 @@ def twice_as_long(array: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
+def predict_row(
+    model: Model, graph: Graph, rule: Rule, features: Ints, values: Floats, scratch: Scratch
+) -> int:
+    """Compute margins and decisions of a document; return the number of nodes that are on."""
+    for k in range(scratch.n_on[0]):
+        scratch.on[scratch.found[k]] = False
+    margin_row(model, features, values, scratch.margins)
+    scratch.n_on[0] = decide_row(graph, rule, scratch.margins, scratch.on, scratch.found)
+    return int(scratch.n_on[0])
+
+
+@njit(cache=True, nogil=True)
 def learn_row(
-    model: Model,
-    graph: Graph,
-    rule: Rule,
-    features: Ints,
-    values: Floats,
-    scratch: Scratch,
+    model: Model, graph: Graph, rule: Rule, features: Ints, values: Floats, labels: Ints, scratch: Scratch
 ) -> None:
-    """Update the nodes that need it, given `margins`, `on` and `y_true` of this document. Writes `model`."""
+    """Update the nodes that need it, by what `predict_row` found out. Writes `model`."""
     square = 0.0
-    for k in range(features.size):
-        square += np.float64(values[k]) * np.float64(values[k])
-    n_steps = find_steps(
-        graph, rule, scratch.margins, scratch.on, scratch.y_true, square, scratch.nodes, scratch.steps
-    )
+    if rule.kind == PASSIVE_AGGRESSIVE:
+        for k in range(features.size):
+            square += np.float64(values[k]) * np.float64(values[k])
+    for label in labels:
+        scratch.y_true[label] = True
+    n_steps = find_steps(graph, rule, labels, square, scratch)
+    for label in labels:
+        scratch.y_true[label] = False
     if n_steps == 0:
         return
     nodes, steps = scratch.nodes[:n_steps], scratch.steps[:n_steps]
@@ -251,6 +312,9 @@ def stream_rows(
     n_updates: Longs,
     parent_ptr: Longs,
     parent_idx: Ints,
+    child_ptr: Longs,
+    child_idx: Ints,
+    n_roots: int,
     kind: int,
     strength: float,
     threshold: float,
@@ -272,17 +336,19 @@ def stream_rows(
     call again from the row reached. Writes the model.
     """
     model = Model(slots, n_rows, weights, variances, n_updates)
-    graph, rule = Graph(parent_ptr, parent_idx), Rule(kind, strength, threshold, zero_is_on)
+    graph = Graph(parent_ptr, parent_idx, child_ptr, child_idx, n_roots)
+    rule = Rule(kind, strength, threshold, zero_is_on)
     n_nodes = n_updates.size
     scratch = Scratch(
         np.zeros(weights.shape[1], np.float32),
         np.zeros(n_nodes, np.bool_),
+        np.empty(n_nodes, np.int32),
+        np.zeros(1, np.int64),
         np.zeros(n_nodes, np.bool_),
         np.empty(n_nodes, np.int32),
         np.empty(n_nodes, np.float64),
         np.empty((2, n_nodes), np.float64),
     )
-    margins, on, y_true = scratch.margins, scratch.on, scratch.y_true
     predicted_ptr = np.zeros(stop - start + 1, np.int64)
     predicted = np.empty(4 * (stop - start) + n_nodes, np.int32)
     scores = np.empty(predicted.size, np.float32)
@@ -294,25 +360,20 @@ def stream_rows(
         if n_rows[0] + n_features > weights.shape[0]:
             break
         part = slice(x_ptr[row], x_ptr[row + 1])
-        margin_row(model, x_idx[part], x_values[part], margins)
-        decide_row(graph, rule, margins, on)
-        if size + n_nodes > predicted.size:
+        n_on = predict_row(model, graph, rule, x_idx[part], x_values[part], scratch)
+        if size + n_on > predicted.size:
             predicted, scores = twice_as_long(predicted), twice_as_long(scores)
-        for node in range(n_nodes):
-            if on[node]:
-                predicted[size], scores[size] = node, margins[node]
-                size += 1
+        for k in range(n_on):
+            predicted[size] = scratch.found[k]
+            scores[size] = scratch.margins[scratch.found[k]]
+            size += 1
         row += 1
         predicted_ptr[row - start] = size
         if n_features == 0:
             continue
         part = slice(x_ptr[learned], x_ptr[learned + 1])
-        features, values = x_idx[part], x_values[part]
         if delay > 0:  # the model has moved on since this document was predicted
-            margin_row(model, features, values, margins)
-            decide_row(graph, rule, margins, on)
-        y_true[:] = False
-        for k in range(y_ptr[learned], y_ptr[learned + 1]):
-            y_true[y_idx[k]] = True
-        learn_row(model, graph, rule, features, values, scratch)
+            predict_row(model, graph, rule, x_idx[part], x_values[part], scratch)
+        labels = y_idx[y_ptr[learned] : y_ptr[learned + 1]]
+        learn_row(model, graph, rule, x_idx[part], x_values[part], labels, scratch)
     return row, predicted_ptr[: row - start + 1].copy(), predicted[:size].copy(), scores[:size].copy()

@@ -76,7 +76,8 @@ class LinearLearner(OnlineLearner):
     def _stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
         """Run the kernel over the rows, making room for new features whenever it asks."""
         stop = rows.indptr.size - 1
-        graph = (self._labels.parent_ptr, self._labels.parent_idx)
+        tax = self._labels
+        graph = (tax.parent_ptr, tax.parent_idx, tax.child_ptr, tax.child_idx, tax.roots.size)
         rule = (*self._update_rule(), self.threshold, self.cold_start == "paper")
         parts: list[Predicted] = []
         row = start
