@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from river import checks, compose
+from sklearn.linear_model import SGDClassifier
 
 from stream_hc import HPerceptron, Taxonomy, TextVectorizer, snapshot
+from stream_hc.kernels.tokens import token_columns
 from stream_hc.vectorize import from_dict, hash_features, hashing, words
+from stream_hc.vectorize import text as text_module
 from tests import naive
 
 TEXTS = ["Rates rise, rates fall", "", "Der Zins fällt", "a b c", "x" * 5000, "漢字 かな 🙂 naïve", "rates"]
@@ -101,6 +104,13 @@ SCRIPTS = {
 }
 
 
+def found_columns(vectorizer, texts):
+    """The row pointers and columns of the compiled pass."""
+    buffer, bounds = words.utf8(texts, vectorizer.lowercase)
+    is_word = words.word_characters(buffer)
+    return token_columns(buffer, bounds[1:], is_word, vectorizer.n_features, *vectorizer.ngrams)
+
+
 def expected_columns(vectorizer, text):
     return [int(h) % vectorizer.n_features for h in hash_features(vectorizer.tokens(text))]
 
@@ -111,12 +121,12 @@ class TestTokens:
     def test_every_script_alone_and_in_one_batch(self, lowercase, ngrams):
         vectorizer = TextVectorizer(lowercase=lowercase, ngrams=ngrams)
         texts = list(SCRIPTS.values())
-        ptr, found = vectorizer._token_columns(texts)
+        ptr, found = found_columns(vectorizer, texts)
         for row, text in enumerate(texts):
-            expected = sorted(expected_columns(vectorizer, text))
-            assert sorted(found[ptr[row] : ptr[row + 1]].tolist()) == expected
-            alone_ptr, alone = vectorizer._token_columns([text])
-            assert sorted(alone.tolist()) == expected
+            expected = expected_columns(vectorizer, text)
+            assert found[ptr[row] : ptr[row + 1]].tolist() == expected
+            alone_ptr, alone = found_columns(vectorizer, [text])
+            assert alone.tolist() == expected
             assert alone_ptr.tolist() == [0, len(expected)]
 
     @given(
@@ -124,11 +134,12 @@ class TestTokens:
     )
     def test_any_text(self, texts, ngrams):
         vectorizer = TextVectorizer(ngrams=ngrams)
-        ptr, found = vectorizer._token_columns(texts)
+        ptr, found = found_columns(vectorizer, texts)
         for row, text in enumerate(texts):
-            assert sorted(found[ptr[row] : ptr[row + 1]].tolist()) == sorted(
-                expected_columns(vectorizer, text)
-            )
+            assert found[ptr[row] : ptr[row + 1]].tolist() == expected_columns(vectorizer, text)
+
+    def test_a_capital_sigma_does_not_see_the_next_text(self):
+        assert words.utf8(["ΑΣ", "ΑΣ"], True)[0].tobytes().decode() == "ας" + "ας"
 
     def test_every_code_point_by_itself(self):
         """One token for each word character, none for the others: compared over all of Unicode."""
@@ -143,7 +154,7 @@ class TestTokens:
     )
     def test_texts_of_five_megabytes(self, text):
         vectorizer = TextVectorizer()
-        _, found = vectorizer._token_columns([text, "the end"])
+        _, found = found_columns(vectorizer, [text, "the end"])
         tokens = vectorizer.tokens(text)
         assert found.size == len(tokens) + 2
         assert set(found[:-2].tolist()) == set(expected_columns(vectorizer, tokens[0]))
@@ -196,6 +207,21 @@ class TestText:
         whole = TextVectorizer(n_features=256).learn_transform(TEXTS)
         assert np.concatenate([part.data for part in parts]).tobytes() == whole.data.tobytes()
 
+    def test_blocks_cannot_be_seen(self, monkeypatch):
+        whole = TextVectorizer(n_features=256)
+        expected = whole.learn_transform(TEXTS)
+        monkeypatch.setattr(text_module, "BLOCK", 2)
+        cut = TextVectorizer(n_features=256)
+        with pytest.raises(ValueError, match="row 7: a text must be a str"):
+            cut.learn([*TEXTS, 7])
+        X = cut.learn_transform(TEXTS)
+        for part in ("indptr", "indices", "data"):
+            one, two = getattr(X, part), getattr(expected, part)
+            assert (one.dtype, one.tobytes()) == (two.dtype, two.tobytes())
+        assert X.shape == expected.shape
+        assert snapshot.dump_bytes(cut) == snapshot.dump_bytes(whole)
+        assert cut.transform([]).shape == (0, 256)
+
     def test_transform_changes_nothing_and_the_first_text_has_weights(self):
         vectorizer = TextVectorizer()
         before = snapshot.dump_bytes(vectorizer)
@@ -230,14 +256,20 @@ class TestText:
         vectorizer = TextVectorizer()
         with pytest.raises(ValueError, match="list of texts"):
             vectorizer.transform("text")
-        with pytest.raises(ValueError, match="row 1: a text must be a str, not bytes"):
-            vectorizer.learn(["a", b"b"])
+        for lowercase in (True, False):
+            with pytest.raises(ValueError, match="row 1: a text must be a str, not bytes"):
+                TextVectorizer(lowercase=lowercase).transform(["a", b"b"])
+        with pytest.raises(ValueError, match="row 2: a text must be a str, not NoneType"):
+            vectorizer.learn(["a", "b", None])
+        with pytest.raises(TypeError):
+            vectorizer.learn(3)
         assert vectorizer.n_documents == 0
         for bad in ({"title": "x"}, 3):
             with pytest.raises(ValueError, match="a dict with a str under 'text'"):
                 vectorizer.transform_one(bad)
         for arguments, message in [
             ({"n_features": 0}, "n_features"),
+            ({"names": -1}, "names must be a whole number"),
             ({"ngrams": (2, 1)}, "ngrams"),
             ({"ngrams": (0, 1)}, "ngrams"),
             ({"ngrams": 2}, "ngrams must be a pair"),
@@ -249,6 +281,15 @@ class TestText:
 
     def test_surrogates_and_long_texts(self):
         assert TextVectorizer().transform(["ab\ud800cd", "word " * 100_000]).nnz == 3
+
+    def test_rows_go_straight_into_scikit_learn(self):
+        texts = ["the racket broke", "rates rise", "a racket and a ball", "rates fall"]
+        vectorizer = TextVectorizer(n_features=2**10, names=2)
+        for X in (vectorizer.learn_transform(texts), vectorizer.transform(texts)):
+            assert X.indptr.dtype == X.indices.dtype == np.int32
+            assert X.has_canonical_format
+            model = SGDClassifier(random_state=0).partial_fit(X, [0, 1, 0, 1], classes=[0, 1])
+            assert model.predict(X).tolist() == [0, 1, 0, 1]
 
     def test_river(self):
         for check in checks.yield_checks(TextVectorizer()):

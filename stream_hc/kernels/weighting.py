@@ -10,7 +10,49 @@ from stream_hc.kernels import Floats, Ints, Longs
 __all__ = ["weigh_rows"]
 
 TF_RAW, TF_LOG, TF_BINARY = 0, 1, 2
-LOGS = np.array([math.log(df + 0.5) for df in range(1024)])
+LOGS = np.array([math.log(df + 0.5) for df in range(2**16)])
+MANY = 1024
+
+
+@njit(cache=True, nogil=True)
+def sort_columns(columns: Ints, spare: Ints, starts: Longs, n_features: int) -> None:
+    """Sort the columns of a document. Writes `columns`; `spare` and `starts` are room to work in.
+
+    Hashes spread evenly: put into as many buckets as there are columns, by their upper bits, nearly all are
+    in place, and insertion does the rest in a few steps each. Very long documents are sorted in the common
+    way: insertion would take too long if somebody had chosen words of one bucket.
+    """
+    if columns.size > MANY:
+        columns.sort()
+        return
+    shift = 0
+    while (n_features - 1) >> shift >= max(1, columns.size):
+        shift += 1
+    starts[: columns.size + 1] = 0
+    for column in columns:
+        starts[(column >> shift) + 1] += 1
+    for bucket in range(columns.size):
+        starts[bucket + 1] += starts[bucket]
+    for k in range(columns.size):
+        spare[k] = columns[k]
+    for k in range(columns.size):
+        bucket = spare[k] >> shift
+        columns[starts[bucket]] = spare[k]
+        starts[bucket] += 1
+    for k in range(1, columns.size):
+        column, place = columns[k], k
+        while place > 0 and columns[place - 1] > column:
+            columns[place] = columns[place - 1]
+            place -= 1
+        columns[place] = column
+
+
+@njit(cache=True, nogil=True)
+def weight_of(count: int, tf: int) -> float:
+    """Return what the number of times a term occurs counts for."""
+    if count == 1 or tf == TF_BINARY:
+        return 1.0
+    return 1.0 + math.log(count) if tf == TF_LOG else float(count)
 
 
 @njit(cache=True, nogil=True)
@@ -31,39 +73,34 @@ def weigh_rows(
     n_rows = token_ptr.size - 1
     row_ptr = np.zeros(n_rows + 1, np.int64)
     row_columns = np.empty(columns.size, np.int32)
-    values = np.empty(columns.size, np.float64)
+    values = np.empty(columns.size, np.float32)
+    spare, starts = np.empty(MANY, np.int32), np.empty(MANY + 1, np.int64)
+    weights = np.empty(np.max(np.diff(token_ptr)) if n_rows > 0 else 0, np.float64)  # of one document
     size = 0
     for row in range(n_rows):
         first = size
         tokens = columns[token_ptr[row] : token_ptr[row + 1]]
-        tokens.sort()
-        for k in range(tokens.size):
-            if k > 0 and tokens[k] == tokens[k - 1]:
-                values[size - 1] += 1.0
-            else:
-                row_columns[size] = tokens[k]
-                values[size] = 1.0
-                size += 1
-        if learn:
-            n_documents[0] += 1
-            for k in range(first, size):
-                seen_in[row_columns[k]] += 1
-        squares = 0.0
+        sort_columns(tokens, spare, starts, seen_in.size)
+        n_documents[0] += learn
         log_documents = math.log(n_documents[0] + 1.0)
-        for k in range(first, size):
-            if tf == TF_LOG and values[k] > 1.0:
-                values[k] = 1.0 + math.log(values[k])
-            elif tf == TF_BINARY:
-                values[k] = 1.0
+        squares = 0.0
+        last = 0
+        while last < tokens.size:
+            column, begin = tokens[last], last
+            while last < tokens.size and tokens[last] == column:
+                last += 1
+            weight = weight_of(last - begin, tf)
+            seen_in[column] += learn
             if use_idf:
-                df = seen_in[row_columns[k]]
+                df = seen_in[column]
                 # ln((n + 1) / (df + 1/2)): most terms are rare, and their logarithm is at hand
-                log_df = LOGS[df] if df < LOGS.size else math.log(df + 0.5)
-                values[k] *= log_documents - log_df
-            squares += values[k] * values[k]
-        if normalize and squares > 0.0:
-            length = math.sqrt(squares)
-            for k in range(first, size):
-                values[k] /= length
+                weight *= log_documents - (LOGS[df] if df < LOGS.size else math.log(df + 0.5))
+            squares += weight * weight
+            row_columns[size] = column
+            weights[size - first] = weight
+            size += 1
+        length = math.sqrt(squares) if normalize and squares > 0.0 else 1.0
+        for k in range(first, size):
+            values[k] = weights[k - first] / length
         row_ptr[row + 1] = size
-    return row_ptr, row_columns[:size].copy(), values[:size].astype(np.float32)
+    return row_ptr, row_columns[:size].copy(), values[:size].copy()

@@ -12,7 +12,7 @@ from stream_hc.kernels import linear as kernels
 from stream_hc.learners.base import ColdStart, LabelRows, OnlineLearner, Predicted
 from stream_hc.learners.table import WeightTable
 from stream_hc.taxonomy import Taxonomy
-from stream_hc.vectorize import Rows
+from stream_hc.vectorize import Rows, joined
 
 __all__ = ["LinearLearner"]
 
@@ -86,7 +86,7 @@ class LinearLearner(OnlineLearner):
             row, indptr, nodes, margins = kernels.stream_rows(*arguments)
             parts.append(Predicted(indptr, nodes, margins))
             if row == stop:
-                return parts[0] if len(parts) == 1 else _joined(parts)
+                return Predicted(*joined(parts))
             self._table.reserve(int(rows.indptr[row - delay + 1] - rows.indptr[row - delay]))
 
     def _margins(self, rows: Rows) -> NDArray[np.float32]:
@@ -103,13 +103,3 @@ class LinearLearner(OnlineLearner):
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._table.restore(state)
-
-
-def _joined(parts: list[Predicted]) -> Predicted:
-    ends = np.cumsum([0, *(part.nodes.size for part in parts)])
-    pointers = [part.indptr[1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
-    return Predicted(
-        np.concatenate([np.zeros(1, np.int64), *pointers]),
-        np.concatenate([part.nodes for part in parts]),
-        np.concatenate([part.margins for part in parts]),
-    )

@@ -15,27 +15,24 @@ __all__ = ["Answers"]
 
 
 class Answers:
-    """Writes the predictions of one model, by its name.
+    """Writes predictions.
 
     Parameters
     ----------
     taxonomy
         Gives the columns their names.
-    model
-        The name of the model in the predictions.
     """
 
-    def __init__(self, taxonomy: Taxonomy, model: str) -> None:
+    def __init__(self, taxonomy: Taxonomy) -> None:
         self._taxonomy = taxonomy
-        self._model = model
         self._names = np.array(taxonomy.nodes, dtype=object)
 
     def write(
-        self, documents: Sequence[Document], scored: csr_array, version: int, learning: bool
+        self, documents: Sequence[Document], scored: csr_array, model: str, version: int, learning: bool
     ) -> list[Prediction]:
         """Return the prediction of each document from the row of its margins.
 
-        `version` is that of the first; with `learning` each document adds one.
+        `model` is the name of who predicted, `version` that of the first; with `learning` each adds one.
         """
         indptr, nodes = (
             scored.indptr.astype(np.int64, copy=False),
@@ -57,7 +54,7 @@ class Answers:
                     ends_names[ends[row] : ends[row + 1]],
                     path,
                     dict(zip(path, margins[first:last], strict=True)),
-                    self._model,
+                    model,
                     version + row if learning else version,
                     msgspec.UNSET if document.ts is None else document.ts,
                 )

@@ -101,7 +101,7 @@ class Filer:
         self.vectorizer = vectorizer
         self.model = model or type(learner).__name__
         self._costs = taxonomy.costs(costs)
-        self._answers = Answers(taxonomy, self.model)
+        self._answers = Answers(taxonomy)
         self._known = frozenset(taxonomy.nodes)
 
     @property
@@ -198,7 +198,7 @@ class Filer:
             predicted = self.learner.predict_many(X, scores=True)
         else:
             predicted = self.learner.predict_then_learn(X, Y, scores=True)
-        predictions = self._answers.write(documents, predicted, version, learning=Y is not None)
+        predictions = self._answers.write(documents, predicted, self.model, version, learning=Y is not None)
         # A margin of exactly 0 may be a prediction, too: as a number it would be taken for none.
         predicted.data = np.ones(predicted.data.size, np.bool_)
         return predictions, predicted

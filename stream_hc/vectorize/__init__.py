@@ -1,7 +1,7 @@
 """Text, dict or array -> sorted sparse float32 rows."""
 
 from stream_hc.vectorize.hashing import FeatureError, hash_features
-from stream_hc.vectorize.rows import LARGEST_FEATURE, Rows, feature_rows, from_dict
+from stream_hc.vectorize.rows import LARGEST_FEATURE, Rows, feature_rows, from_dict, joined
 from stream_hc.vectorize.text import TextVectorizer
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "feature_rows",
     "from_dict",
     "hash_features",
+    "joined",
 ]

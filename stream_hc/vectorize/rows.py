@@ -1,6 +1,6 @@
 """Features in any accepted form -> sorted float32 rows without zeros, or an error that names the culprit."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels import rows as kernels
 from stream_hc.vectorize.hashing import FeatureError, hashes
 
-__all__ = ["LARGEST_FEATURE", "Rows", "feature_rows", "from_dict"]
+__all__ = ["LARGEST_FEATURE", "Rows", "feature_rows", "from_dict", "joined"]
 
 
 # Far from where float32 ends, so that weights and margins cannot become infinite however long the stream is.
@@ -29,6 +29,19 @@ class Rows(NamedTuple):
     indptr: Longs
     indices: Ints
     values: Floats
+
+
+def joined(parts: Sequence[tuple[Longs, Ints, Floats]]) -> Rows:
+    """Return rows that came in parts, each in CSR form, as one."""
+    if len(parts) == 1:
+        return Rows(*parts[0])
+    ends = np.cumsum([0, *(indices.size for _, indices, _ in parts)])
+    pointers = [part[0][1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
+    return Rows(
+        np.concatenate([np.zeros(1, np.int64), *pointers]),
+        np.concatenate([indices for _, indices, _ in parts]),
+        np.concatenate([values for _, _, values in parts]),
+    )
 
 
 # river's loop predicts a document and then learns it: the second time its row is at hand. The dict is copied

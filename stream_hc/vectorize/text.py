@@ -4,18 +4,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from river import base
 from scipy.sparse import csr_array
 
 from stream_hc.checks import whole_number
-from stream_hc.kernels import Ints, Longs
-from stream_hc.kernels import weighting as kernels
+from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels.tokens import token_columns
-from stream_hc.vectorize.words import TOKEN, word_characters
+from stream_hc.kernels.weighting import weigh_rows
+from stream_hc.vectorize.names import NameTable
+from stream_hc.vectorize.rows import joined
+from stream_hc.vectorize.words import terms, text_of, utf8, word_characters
 
 __all__ = ["TextVectorizer"]
 
 Tf = Literal["raw", "log", "binary"]
+BLOCK = 1024  # texts: what lies between two passes stays in the cache, and in memory that is already there
 
 
 class TextVectorizer(base.Transformer):
@@ -40,6 +44,8 @@ class TextVectorizer(base.Transformer):
         Whether rare terms weigh more.
     norm
         Whether rows get length 1.
+    names
+        Of how many columns at most `names_of` knows the term; 0 for none. The most frequent ones are kept.
 
     Examples
     --------
@@ -48,6 +54,9 @@ class TextVectorizer(base.Transformer):
     array([0.77, 0.  ], dtype=float32)
     >>> sorted(vectorizer.transform_one("rates").values())
     [1.0]
+    >>> vectorizer.learn(["Rates rise, rates fall"])
+    >>> vectorizer.names_of(vectorizer.transform(["falling rates"]).indices)
+    ['rates', None]
     """
 
     def __init__(
@@ -58,8 +67,10 @@ class TextVectorizer(base.Transformer):
         tf: Tf = "log",
         idf: bool = True,
         norm: bool = True,
+        names: int = 2**16,
     ) -> None:
         whole_number("n_features", n_features, 1, 2**31 - 1)
+        whole_number("names", names, 0, 2**31 - 1)
         if not isinstance(ngrams, tuple) or len(ngrams) != 2:
             raise ValueError(f"ngrams must be a pair (shortest, longest), not {ngrams!r}")
         whole_number("the longest of ngrams", ngrams[1], whole_number("the shortest of ngrams", ngrams[0], 1))
@@ -74,8 +85,10 @@ class TextVectorizer(base.Transformer):
         self.tf: Tf = tf
         self.idf = idf
         self.norm = norm
+        self.names = names
         self._seen_in = np.zeros(n_features, np.int64)
         self._n_documents = np.zeros(1, np.int64)
+        self._names = NameTable(names, n_features)
 
     @property
     def n_documents(self) -> int:
@@ -84,18 +97,18 @@ class TextVectorizer(base.Transformer):
 
     def tokens(self, text: str) -> list[str]:
         """Return the terms of a text in order: words, then longer n-grams."""
-        words = TOKEN.findall(text.lower() if self.lowercase else text)
-        shortest, longest = self.ngrams
-        if longest == 1:
-            return words
-        return [
-            " ".join(words[first : first + size])
-            for size in range(shortest, longest + 1)
-            for first in range(len(words) - size + 1)
-        ]
+        return terms(text.lower() if self.lowercase else text, *self.ngrams)
+
+    def names_of(self, columns: Sequence[int] | NDArray[np.integer[Any]]) -> list[str | None]:
+        """Return the term that each column stands for, None where none is known.
+
+        Terms become known by `learn`. Of several terms that share a column it is the one seen first; a long
+        one is cut to 64 bytes of UTF-8.
+        """
+        return self._names.of(np.asarray(columns))
 
     def learn(self, texts: Sequence[str]) -> None:
-        """Count in how many texts each term occurs."""
+        """Count in how many texts each term occurs, and remember its name."""
         self._weigh(texts, learn=True)
 
     def transform(self, texts: Sequence[str]) -> csr_array:
@@ -108,39 +121,35 @@ class TextVectorizer(base.Transformer):
 
     def learn_one(self, x: str | Mapping[str, Any]) -> None:  # type: ignore[override]
         """Count the terms of one text."""
-        self.learn([_text_of(x)])
+        self.learn([text_of(x)])
 
     def transform_one(self, x: str | Mapping[str, Any]) -> dict[int, float]:  # type: ignore[override]
         """Return the row of one text (or of the field `text` of a dict) as {column: weight}."""
-        row = self.transform([_text_of(x)])
+        row = self.transform([text_of(x)])
         return dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
 
     def _weigh(self, texts: Sequence[str], learn: bool) -> csr_array:
-        token_ptr, token_columns = self._token_columns(texts)
-        indptr, indices, values = kernels.weigh_rows(
-            token_ptr,
-            token_columns,
-            self._seen_in,
-            self._n_documents,
-            get_args(Tf).index(self.tf),
-            (learn, self.idf, self.norm),
-        )
-        matrix = csr_array((values, indices, indptr), shape=(len(texts), self.n_features))
+        buffer, bounds = utf8(texts, self.lowercase)
+        is_word = word_characters(buffer)
+        names = self._names.arrays if learn and self.names else None
+        tf, flags = get_args(Tf).index(self.tf), (learn, self.idf, self.norm)
+        parts: list[tuple[Longs, Ints, Floats]] = []
+        done, n = 0, bounds.size - 1
+        while done < n or not parts:
+            stop = min(done + BLOCK, n)
+            block, ends = buffer[bounds[done] : bounds[stop]], bounds[done + 1 : stop + 1] - bounds[done]
+            ptr, columns = token_columns(block, ends, is_word, self.n_features, *self.ngrams, names)
+            parts.append(weigh_rows(ptr, columns, self._seen_in, self._n_documents, tf, flags))
+            done += ptr.size - 1
+            if done < stop:
+                # No room for further names. The frequencies are those at this text, wherever a batch ends.
+                self._names.forget_rare(self._seen_in)
+        rows = joined(parts)
+        # scikit-learn takes no pointers of 64 bits.
+        indptr = rows.indptr.astype(np.int32) if rows.values.size < 2**31 else rows.indptr
+        matrix = csr_array((rows.values, rows.indices, indptr), shape=(n, self.n_features))
         matrix.has_canonical_format = True
         return matrix
-
-    def _token_columns(self, texts: Sequence[str]) -> tuple[Longs, Ints]:
-        if isinstance(texts, str):
-            raise ValueError("expected a list of texts, not a single str")
-        for row, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise ValueError(f"row {row}: a text must be a str, not {type(text).__name__}")
-        lowered = [text.lower() for text in texts] if self.lowercase else texts
-        # A lone surrogate is no valid UTF-8; as three bytes it decodes to itself, which is no word character.
-        encoded = [text.encode("utf-8", "surrogatepass") for text in lowered]
-        buffer = np.frombuffer(b"".join(encoded), np.uint8)
-        ends = np.cumsum([len(data) for data in encoded], dtype=np.int64)
-        return token_columns(buffer, ends, word_characters(buffer), self.n_features, *self.ngrams)
 
     def state(self) -> dict[str, Any]:
         """Return everything it knows as plain numbers, strings and copied arrays."""
@@ -152,15 +161,17 @@ class TextVectorizer(base.Transformer):
             "tf": self.tf,
             "idf": self.idf,
             "norm": self.norm,
+            "names": self.names,
             "n_documents": self.n_documents,
             "columns": used.astype(np.int32),
             "seen_in": self._seen_in[used],
+            **self._names.state(),
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "TextVectorizer":
         """Return a vectorizer that goes on where `state` was taken."""
-        names = ("n_features", "lowercase", "tf", "idf", "norm")
+        names = ("n_features", "lowercase", "tf", "idf", "norm", "names")
         shortest, longest = state["ngrams"].tolist()
         model = cls(ngrams=(shortest, longest), **{name: state[name] for name in names})
         used, seen_in = state["columns"], state["seen_in"]
@@ -181,14 +192,8 @@ class TextVectorizer(base.Transformer):
             raise ValueError(f"unknown entries: {sorted(state.keys() - model.state().keys())}")
         model._seen_in[used] = seen_in
         model._n_documents[0] = n_documents
+        model._names.restore(state, model._seen_in)
         return model
 
     def _more_tags(self) -> set[str]:
         return {base.tags.TEXT_INPUT}
-
-
-def _text_of(x: str | Mapping[str, Any]) -> str:
-    text = x.get("text") if isinstance(x, Mapping) else x
-    if not isinstance(text, str):
-        raise ValueError("expected a str, or a dict with a str under 'text'")
-    return text

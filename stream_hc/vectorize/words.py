@@ -1,18 +1,62 @@
-"""What a word character is: what Python's `re` takes for one, as a table the kernels can look into."""
+"""What a word is: what Python's `re` takes for one; and texts as bytes that the kernels can read."""
 
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_hc.kernels import Bools
+from stream_hc.kernels import Bools, Longs
 
-__all__ = ["TOKEN", "word_characters"]
+__all__ = ["terms", "text_of", "utf8", "word_characters"]
 
 TOKEN = re.compile(r"\w\w+")
 ASCII = 128
+
+
+def terms(text: str, shortest: int, longest: int) -> list[str]:
+    """Return the runs of `shortest` to `longest` neighbouring tokens, joined by blanks, short runs first."""
+    tokens = TOKEN.findall(text)
+    if longest == 1:
+        return tokens
+    return [
+        " ".join(tokens[first : first + size])
+        for size in range(shortest, longest + 1)
+        for first in range(len(tokens) - size + 1)
+    ]
+
+
+def text_of(x: str | Mapping[str, Any]) -> str:
+    """Return a text, or that in the field `text` of a dict."""
+    text = x.get("text") if isinstance(x, Mapping) else x
+    if not isinstance(text, str):
+        raise ValueError("expected a str, or a dict with a str under 'text'")
+    return text
+
+
+def utf8(texts: Sequence[str], lowercase: bool) -> tuple[NDArray[np.uint8], Longs]:
+    """Return the bytes of all texts, one after another, and the bounds between them (from 0 to the end)."""
+    if isinstance(texts, str):
+        raise ValueError("expected a list of texts, not a single str")
+    try:
+        # Each text by itself: how a capital sigma is lowered depends on its neighbours.
+        lowered = list(map(str.lower, texts)) if lowercase else texts
+        try:
+            encoded = list(map(str.encode, lowered))
+        except UnicodeEncodeError:
+            # A lone surrogate is no valid UTF-8: as three bytes it reads as itself, no word character.
+            encoded = [text.encode("utf-8", "surrogatepass") for text in lowered]
+    except TypeError:
+        for row, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise ValueError(f"row {row}: a text must be a str, not {type(text).__name__}") from None
+        raise
+    bounds = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=bounds[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), bounds
 
 
 def word_characters(buffer: NDArray[np.uint8]) -> Bools:

@@ -59,6 +59,10 @@ def test_the_strongest_features_and_their_names(kind):
     weights = dict(zip(state["features"].tolist(), state["weights"][:, node].tolist(), strict=True))
     expected = sorted(weights.items(), key=lambda item: (-abs(item[1]), item[0]))[:5]
     assert model.strongest("sport", 5) == model.strongest(node, 5) == expected
+    names = vectorizer.names_of([column for column, _ in expected])
+    read = {term for text in news.documents for term in vectorizer.tokens(text)}
+    assert None not in names
+    assert read.issuperset(names)
     assert model.strongest("sport", 0) == []
     assert len(model.strongest("sport", 10**9)) == len(weights)
     with pytest.raises(ValueError, match="unknown label 'sports'"):
