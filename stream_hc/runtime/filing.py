@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from stream_hc.losses import h_loss, zero_one
-from stream_hc.runtime.answers import Answers
+from stream_hc.runtime.answers import write_predictions
 from stream_hc.runtime.records import Document, Prediction, RecordError
 from stream_hc.taxonomy import CostScheme, Taxonomy
 from stream_hc.vectorize import FeatureError, Rows, TextVectorizer, from_dict
@@ -101,7 +101,6 @@ class Filer:
         self.vectorizer = vectorizer
         self.model = model or type(learner).__name__
         self._costs = taxonomy.costs(costs)
-        self._answers = Answers(taxonomy)
         self._known = frozenset(taxonomy.nodes)
 
     @property
@@ -198,7 +197,9 @@ class Filer:
             predicted = self.learner.predict_many(X, scores=True)
         else:
             predicted = self.learner.predict_then_learn(X, Y, scores=True)
-        predictions = self._answers.write(documents, predicted, self.model, version, learning=Y is not None)
+        predictions = write_predictions(
+            self.taxonomy, documents, predicted, self.model, version, learning=Y is not None
+        )
         # A margin of exactly 0 may be a prediction, too: as a number it would be taken for none.
         predicted.data = np.ones(predicted.data.size, np.bool_)
         return predictions, predicted

@@ -18,6 +18,7 @@ __all__ = [
     "close",
     "empty_lists",
     "encode",
+    "encode_closed",
     "label_columns",
     "label_rows",
     "longest_depth",
@@ -118,6 +119,24 @@ def encode(label_sets: Iterable["Labels"], column: Mapping[str, int]) -> csr_arr
         except TaxonomyError as error:
             raise TaxonomyError(f"row {row}: {error}") from None
     return _matrix(*to_csr(lists), n_nodes=len(column))
+
+
+def encode_closed(taxonomy: "Taxonomy", label_sets: Iterable["Labels"]) -> csr_array:
+    """Return label sets as bool rows with all ancestors."""
+    if isinstance(label_sets, list) and {*map(type, label_sets)} <= PLAIN_SETS:
+        column = taxonomy.column_of
+        try:
+            flat = [column[name] for labels in label_sets for name in labels]
+        except (KeyError, TypeError):
+            pass  # which label it is, is found out below
+        else:
+            indptr = np.zeros(len(label_sets) + 1, np.int64)
+            np.cumsum(np.fromiter(map(len, label_sets), np.int64, len(label_sets)), out=indptr[1:])
+            parts = kernels.close_rows(
+                indptr, np.array(flat, np.int32), taxonomy.parent_ptr, taxonomy.parent_idx
+            )
+            return _matrix(*parts, n_nodes=len(taxonomy))
+    return close(taxonomy, encode(label_sets, taxonomy.column_of))
 
 
 def close(taxonomy: "Taxonomy", Y: csr_array) -> csr_array:

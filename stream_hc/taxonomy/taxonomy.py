@@ -255,7 +255,7 @@ class Taxonomy:
 
     def encode(self, label_sets: Iterable[Labels]) -> csr_array:
         """Return label sets as bool rows (n × N), closed upward."""
-        return rows.close(self, rows.encode(label_sets, self.column_of))
+        return rows.encode_closed(self, label_sets)
 
     def decode(self, Y: Any) -> list[set[str]]:
         """Return the label set of every row."""
