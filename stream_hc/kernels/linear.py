@@ -188,6 +188,18 @@ def find_steps(graph: Graph, rule: Rule, labels: Ints, square: float, scratch: S
 
 
 @njit(cache=True, nogil=True)
+def has_room(model: Model, features: Ints) -> bool:
+    """Whether there are rows left for those of the features that have none yet."""
+    room = model.weights.shape[0] - model.n_rows[0]
+    if features.size <= room:
+        return True
+    count = 0
+    for feature in features:
+        count += model.slots[feature] == 0
+    return bool(count <= room)
+
+
+@njit(cache=True, nogil=True)
 def claim_row(model: Model, feature: int) -> int:
     """Return the row of a feature, a fresh one if it has none. Writes `model`."""
     if model.slots[feature] == 0:
@@ -357,7 +369,7 @@ def stream_rows(
     while row < stop:
         learned = row - delay if delay >= 0 else -1
         n_features = x_ptr[learned + 1] - x_ptr[learned] if learned >= 0 else 0
-        if n_rows[0] + n_features > weights.shape[0]:
+        if n_features > 0 and not has_room(model, x_idx[x_ptr[learned] : x_ptr[learned + 1]]):
             break
         part = slice(x_ptr[row], x_ptr[row + 1])
         n_on = predict_row(model, graph, rule, x_idx[part], x_values[part], scratch)

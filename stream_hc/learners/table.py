@@ -35,11 +35,12 @@ class WeightTable:
         self.with_variances = with_variances
         # Fresh zero pages cost no memory until they are written, so unused columns are free.
         slots = np.zeros(n_features, np.int32)
+        first_rows = min(FIRST_ROWS, n_features + 1)
         self.model = Model(
             slots,
             np.ones(1, np.int64),
-            np.zeros((FIRST_ROWS, _padded(n_nodes)), np.float32),
-            _variances(FIRST_ROWS if with_variances else 1, _padded(n_nodes)),
+            np.zeros((first_rows, _padded(n_nodes)), np.float32),
+            _variances(first_rows if with_variances else 1, _padded(n_nodes)),
             np.zeros(n_nodes, np.int64),
         )
 
@@ -59,11 +60,15 @@ class WeightTable:
         return features, self.model.weights[self.model.slots[features], node]
 
     def reserve(self, n_more: int) -> None:
-        """Make room for `n_more` further rows, at least doubling so that growth stays linear in total."""
-        used, (capacity, width) = int(self.model.n_rows[0]), self.model.weights.shape
-        if used + n_more > capacity:
+        """Make room for `n_more` further rows, at least doubling so that growth stays linear in total.
+
+        There is never room for more rows than there are columns, and row 0.
+        """
+        most = self.model.slots.size + 1
+        needed, (capacity, width) = min(int(self.model.n_rows[0]) + n_more, most), self.model.weights.shape
+        if needed > capacity:
             factor = 4 if self.model.weights.nbytes < SMALL_TABLE else 2
-            self._reshape(max(factor * capacity, used + n_more), width)
+            self._reshape(max(min(factor * capacity, most), needed), width)
 
     def add_nodes(self, n_nodes: int) -> None:
         """Append nodes up to `n_nodes` in all, never trained so far."""

@@ -70,6 +70,20 @@ def test_the_strongest_features_and_their_names(kind):
     assert kind(news.taxonomy).strongest("sport") == []
 
 
+@every_linear
+def test_no_more_rows_than_columns(kind):
+    model = kind(NEWS, n_features=200)
+    full = 201 * 16 * 4 * (2 if kind is HAROW else 1)
+    for start in range(0, 2000, 50):
+        x = {feature % 200: 1.0 + feature for feature in range(start, start + 50)}
+        model.learn_one(x, {"tennis"} if start % 100 else {"politics"})
+        assert model.nbytes <= full + 64  # a learner without variances holds one row of them
+    assert model.nbytes >= full
+    model = kind(NEWS, n_features=3)
+    model.learn_one({0: 1.0, 1: 1.0, 2: 1.0}, {"tennis"})
+    assert model.state()["features"].size == 3
+
+
 def test_a_dict_that_changes_between_predicting_and_learning():
     x = {"ace": 1.0, 3: 0.5}
     first = from_dict(x, 64)
