@@ -4,22 +4,38 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stream_hc.learners import HAROW, HPerceptron, NodePA, Perceptron
+    from stream_hc.decoding import h_bayes
+    from stream_hc.learners import HAROW, HRLS, ApproxHBayes, Calibrated, HPerceptron, NodePA, Perceptron
     from stream_hc.taxonomy import Taxonomy
     from stream_hc.vectorize import TextVectorizer
 
 __version__ = "0.1.0"
 
-__all__ = ["HAROW", "HPerceptron", "NodePA", "Perceptron", "Taxonomy", "TextVectorizer"]
+__all__ = [
+    "HAROW",
+    "HRLS",
+    "ApproxHBayes",
+    "Calibrated",
+    "HPerceptron",
+    "NodePA",
+    "Perceptron",
+    "Taxonomy",
+    "TextVectorizer",
+    "h_bayes",
+]
 
 # Names are looked up on first use, so that importing the package stays cheap for what needs little of it.
 _HOME = {
+    "ApproxHBayes": "stream_hc.learners",
+    "Calibrated": "stream_hc.learners",
     "HAROW": "stream_hc.learners",
     "HPerceptron": "stream_hc.learners",
+    "HRLS": "stream_hc.learners",
     "NodePA": "stream_hc.learners",
     "Perceptron": "stream_hc.learners",
     "Taxonomy": "stream_hc.taxonomy",
     "TextVectorizer": "stream_hc.vectorize",
+    "h_bayes": "stream_hc.decoding",
 }
 
 

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter, defaultdict
 
+import msgspec
 import numpy as np
 
 
@@ -60,6 +61,17 @@ def sorted_row(hashes, numbers, n_features):
     for number, h in sorted(zip(numbers, hashes, strict=True)):
         row[h % n_features] = row.get(h % n_features, 0.0) + number
     return {column: np.float32(row[column]) for column in sorted(row) if np.float32(row[column]) != 0}
+
+
+def packed_row(packed, n_features):
+    """Decode, hash the names, sort; None where a name or a value is of another kind."""
+    features = msgspec.msgpack.decode(packed, strict=False)
+    if not all(type(name) in (str, int) and name != 2**63 for name in features):
+        return None
+    if not all(type(value) in (float, int, bool) and value != 2**63 for value in features.values()):
+        return None
+    hashes = [name if isinstance(name, int) else hash_tokens([name.encode()])[0] for name in features]
+    return sorted_row(hashes, [float(value) for value in features.values()], n_features)
 
 
 def are_sound(rows, n_columns, largest):

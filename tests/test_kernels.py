@@ -7,18 +7,19 @@ import math
 import pkgutil
 import re
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import stream_hc.kernels
-from stream_hc.kernels import hashing, linear, rows, tokens, weighting
 from stream_hc.kernels import labels as label_kernels
+from stream_hc.kernels import linear, rows, tokens, weighting
 from stream_hc.learners.table import WeightTable
 from stream_hc.taxonomy.rows import to_csr
 from stream_hc.vectorize import feature_rows
-from tests import naive, naive_losses
+from tests import naive, naive_decoding, naive_losses, naive_rls
 from tests.strategies import N_FEATURES, dags, forests, streams, to_rows
 
 IS_WORD = np.array([bool(re.match(r"\w", chr(code))) for code in range(0x1F700)])
@@ -32,7 +33,7 @@ RULES = {
 
 
 def test_every_kernel_has_a_twin():
-    twins = {*vars(naive), *vars(naive_losses)}
+    twins = {*vars(naive), *vars(naive_decoding), *vars(naive_losses), *vars(naive_rls)}
     missing = []
     for module in pkgutil.iter_modules(stream_hc.kernels.__path__):
         kernels = importlib.import_module(f"stream_hc.kernels.{module.name}")
@@ -71,7 +72,7 @@ def test_close_and_truncate_rows(data):
 @given(st.lists(st.binary(max_size=12), max_size=6))
 def test_hash_tokens(tokens):
     ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
-    hashes = hashing.hash_tokens(np.frombuffer(b"".join(tokens), np.uint8), ends)
+    hashes = rows.hash_tokens(np.frombuffer(b"".join(tokens), np.uint8), ends)
     assert hashes.tolist() == naive.hash_tokens(tokens)
 
 
@@ -79,12 +80,59 @@ def test_hash_tokens(tokens):
 def test_sorted_row(features, n_features):
     hashes = np.array([h for h, _ in features], np.int64)
     numbers = np.array([number for _, number in features], np.float64)
-    indptr, indices, values, in_range = rows.sorted_row(hashes, numbers, n_features, 1e12)
+    status, indptr, indices, values = rows.sorted_row(hashes, numbers, n_features, 1e12)
     expected = naive.sorted_row(hashes.tolist(), numbers.tolist(), n_features)
-    assert in_range
+    assert status == rows.FINE
     assert indptr.tolist() == [0, indices.size]
     assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == expected
     assert indices.tolist() == list(expected)
+
+
+WHOLE = [
+    0,
+    1,
+    -1,
+    127,
+    128,
+    -32,
+    -33,
+    -128,
+    -129,
+    255,
+    256,
+    65535,
+    65536,
+    2**31,
+    -(2**31) - 1,
+    2**32,
+    -(2**40),
+]
+NAMES = ["", "a", "é", "x" * 31, "x" * 32, "漢" * 90, "y" * 70_000, *WHOLE, 2**62, 2**63 - 1, -(2**63), 2**63]
+VALUES = [0.0, -0.5, 1e30, 5e-324, *WHOLE, True, False, None, "1", 2**63]
+
+
+@given(
+    st.dictionaries(st.sampled_from(NAMES), st.sampled_from(VALUES), max_size=40), st.sampled_from([1, 7, 64])
+)
+def test_packed_row(features, n_features):
+    packed = msgspec.msgpack.encode(features)
+    status, indptr, indices, values = rows.packed_row(np.frombuffer(packed, np.uint8), n_features, np.inf)
+    expected = naive.packed_row(packed, n_features)
+    assert status == (rows.UNKNOWN if expected is None else rows.FINE)
+    if expected is not None:
+        assert indptr.tolist() == [0, len(expected)]
+        assert indices.tolist() == list(expected)
+        assert values.tolist() == list(expected.values())
+
+
+@pytest.mark.parametrize("count", [15, 16, 70_000])
+def test_packed_row_of_any_length(count):
+    features = {name: 1.0 for name in range(count)}
+    packed = np.frombuffer(msgspec.msgpack.encode(features), np.uint8)
+    status, _, indices, values = rows.packed_row(packed, 100_000, 5.0)
+    assert (status, indices.tolist()) == (rows.FINE, list(features))
+    assert set(values.tolist()) == {1.0}
+    assert rows.packed_row(packed, 100_000, 0.5)[0] == rows.OUT_OF_RANGE
 
 
 @given(

@@ -1,6 +1,6 @@
 """UTF-8 text -> the hashed columns of its terms, in one pass over one buffer for a whole batch.
 
-A token is a maximal run of two or more word characters. Its hash is that of `kernels/hashing.py` (FNV-1a,
+A token is a maximal run of two or more word characters. Its hash is that of `kernels/rows.py` (FNV-1a,
 then the finaliser of MurmurHash3), carried on while its bytes are read; an n-gram goes on with a blank and
 the bytes of the next token. On the way the pass can write down which term a column stands for.
 """

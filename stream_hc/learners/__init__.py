@@ -2,13 +2,19 @@
 
 from stream_hc.learners.arow import HAROW
 from stream_hc.learners.base import ColdStart, OnlineLearner
+from stream_hc.learners.calibrated import Calibrated
+from stream_hc.learners.hbayes import ApproxHBayes
 from stream_hc.learners.linear import LinearLearner
 from stream_hc.learners.pa import NodePA
 from stream_hc.learners.perceptron import HPerceptron, Perceptron
+from stream_hc.learners.rls import HRLS
 
 __all__ = [
     "HAROW",
+    "HRLS",
     "LEARNERS",
+    "ApproxHBayes",
+    "Calibrated",
     "ColdStart",
     "HPerceptron",
     "LinearLearner",
@@ -23,4 +29,6 @@ LEARNERS: dict[str, type[OnlineLearner]] = {
     "perceptron": Perceptron,
     "h-arow": HAROW,
     "node-pa": NodePA,
+    "h-rls": HRLS,
+    "approx-h-bayes": ApproxHBayes,
 }

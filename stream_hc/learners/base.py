@@ -35,6 +35,7 @@ class Predicted(NamedTuple):
     margins: Floats
 
 
+REMEMBERED_LABELS = 1000  # label sets: some hundred kilobytes
 NO_LABELS = LabelRows(np.zeros(1, np.int64), np.zeros(0, np.int32))
 
 
@@ -69,8 +70,7 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
         if self.taxonomy is None:
             y = y if isinstance(y, Collection) else list(y)
             self._grow(y)
-        columns = np.array(self._labels.columns(y), np.int32)
-        self._stream(row, LabelRows(np.array([0, columns.size], np.int64), columns), delay=0)
+        self._stream(row, self._label_row(y), delay=0)
         self._t += 1
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[str, bool]:  # type: ignore[override]
@@ -97,7 +97,8 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
 
         With `scores` the rows hold the margin of each predicted label instead of True.
         """
-        return self._matrix(self._stream(feature_rows(X, self.n_features), NO_LABELS, delay=-1), scores)
+        stream = self._scored_stream if scores else self._stream
+        return self._matrix(stream(feature_rows(X, self.n_features), NO_LABELS, delay=-1), scores)
 
     def learn_many(self, X: Any, Y: Any) -> None:
         """Learn from each row in order; nothing is learned if any row is bad."""
@@ -125,7 +126,7 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
         given = LabelRows(
             labels.indptr.astype(np.int64, copy=False), labels.indices.astype(np.int32, copy=False)
         )
-        predicted = self._stream(rows, given, delay, start)
+        predicted = (self._scored_stream if scores else self._stream)(rows, given, delay, start)
         self._t += max(0, n_rows - delay) - max(0, start - delay)
         return self._matrix(predicted, scores)
 
@@ -194,6 +195,10 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
     def _restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `_own_state` returned, or raise ValueError."""
 
+    def _scored_stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
+        """Do the same where margins are wanted, too: for learners that save their cost in `_stream`."""
+        return self._stream(rows, labels, delay, start)
+
     # Inside
 
     def _matrix(self, predicted: Predicted, scores: bool) -> csr_array:
@@ -206,6 +211,20 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
     def _set_labels(self, labels: Taxonomy) -> None:
         self._labels = labels
         self._nothing = dict.fromkeys(labels.nodes, False)
+        self._label_rows: dict[frozenset[str], LabelRows] = {}
+
+    def _label_row(self, y: Labels) -> LabelRows:
+        """Return one label set, closed upward; the same sets come again and again and are remembered."""
+        key = frozenset(y) if isinstance(y, frozenset | set) else None
+        row = None if key is None else self._label_rows.get(key)
+        if row is None:
+            columns = np.array(self._labels.columns(y), np.int32)
+            row = LabelRows(np.array([0, columns.size], np.int64), columns)
+            if key is not None:
+                if len(self._label_rows) == REMEMBERED_LABELS:
+                    self._label_rows.clear()
+                self._label_rows[key] = row
+        return row
 
     def _grow(self, y: Labels) -> None:
         """Append the labels not met before to the flat taxonomy of the labels seen."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_hc.checks import finite
+from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels import linear as kernels
 from stream_hc.learners.base import ColdStart, LabelRows, OnlineLearner, Predicted
 from stream_hc.learners.table import WeightTable
@@ -23,6 +24,10 @@ class LinearLearner(OnlineLearner):
     A node is on if its margin w·x exceeds the threshold and all its parents are on (in a DAG there may be
     several), so predictions respect the taxonomy. A margin of exactly 0 means that the node knows nothing
     about the document: `cold_start` decides it, whatever the threshold.
+
+    `predict_proba_one` returns 1 / (1 + e^−(margin − threshold)), no larger than at any parent. It orders
+    documents as the margins do, with 1/2 at the threshold, and is not calibrated: wrap the learner in
+    `Calibrated` for probabilities that can be trusted.
     """
 
     _with_variances: ClassVar[bool] = False
@@ -37,6 +42,7 @@ class LinearLearner(OnlineLearner):
         super().__init__(taxonomy, n_features, cold_start)
         self.threshold = finite("threshold", threshold)
         self._table = WeightTable(n_features, len(self._labels), self._with_variances)
+        self._remembered: tuple[kernels.Model, tuple[Any, ...]] | None = None
 
     @abc.abstractmethod
     def _update_rule(self) -> tuple[int, float]:
@@ -76,18 +82,25 @@ class LinearLearner(OnlineLearner):
     def _stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
         """Run the kernel over the rows, making room for new features whenever it asks."""
         stop = rows.indptr.size - 1
-        tax = self._labels
-        graph = (tax.parent_ptr, tax.parent_idx, tax.child_ptr, tax.child_idx, tax.roots.size)
-        rule = (*self._update_rule(), self.threshold, self.cold_start == "paper")
-        parts: list[Predicted] = []
+        zero_is_on = self.cold_start == "paper"
+        parts: list[tuple[Longs, Ints, Floats]] = []
         row = start
         while True:
-            arguments = (*self._table.model, *graph, *rule, *rows, *labels, row, stop, delay)
+            rule = (*self._update_rule(), self.threshold, zero_is_on)
+            arguments = (*self._arrays(), *rule, *rows, *labels, row, stop, delay)
             row, indptr, nodes, margins = kernels.stream_rows(*arguments)
-            parts.append(Predicted(indptr, nodes, margins))
+            parts.append((indptr, nodes, margins))
             if row == stop:
-                return Predicted(*joined(parts))
+                return Predicted(*(parts[0] if len(parts) == 1 else joined(parts)))
             self._table.reserve(int(rows.indptr[row - delay + 1] - rows.indptr[row - delay]))
+
+    def _arrays(self) -> tuple[Any, ...]:
+        """Return the arrays of the table and the graph; put together anew when the table has changed."""
+        model, tax = self._table.model, self._labels
+        if self._remembered is None or self._remembered[0] is not model:
+            graph = (tax.parent_ptr, tax.parent_idx, tax.child_ptr, tax.child_idx, tax.roots.size)
+            self._remembered = model, (*model, *graph)
+        return self._remembered[1]
 
     def _margins(self, rows: Rows) -> NDArray[np.float32]:
         model = self._table.model

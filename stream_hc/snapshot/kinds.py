@@ -24,8 +24,11 @@ C = TypeVar("C", bound=type[Snapshotable])
 
 # Imported when first needed: the format itself depends on no learner.
 BUILT_IN = {
+    "ApproxHBayes": "stream_hc.learners",
+    "Calibrated": "stream_hc.learners",
     "HAROW": "stream_hc.learners",
     "HPerceptron": "stream_hc.learners",
+    "HRLS": "stream_hc.learners",
     "NodePA": "stream_hc.learners",
     "Perceptron": "stream_hc.learners",
     "TextVectorizer": "stream_hc.vectorize",

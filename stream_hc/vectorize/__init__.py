@@ -1,7 +1,8 @@
 """Text, dict or array -> sorted sparse float32 rows."""
 
+from stream_hc.vectorize.dicts import from_dict
 from stream_hc.vectorize.hashing import FeatureError, hash_features
-from stream_hc.vectorize.rows import LARGEST_FEATURE, Rows, feature_rows, from_dict, joined
+from stream_hc.vectorize.rows import LARGEST_FEATURE, Rows, feature_rows, joined
 from stream_hc.vectorize.text import TextVectorizer
 
 __all__ = [

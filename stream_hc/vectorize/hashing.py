@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_hc.kernels import Longs
-from stream_hc.kernels import hashing as kernels
+from stream_hc.kernels import rows as kernels
 
 __all__ = ["FeatureError", "hash_features", "hashes"]
 

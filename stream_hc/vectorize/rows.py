@@ -1,26 +1,20 @@
-"""Features in any accepted form -> sorted float32 rows without zeros, or an error that names the culprit."""
+"""Arrays of features -> sorted float32 rows without zeros, or an error that names the culprit."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from numbers import Real
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels import rows as kernels
-from stream_hc.vectorize.hashing import FeatureError, hashes
+from stream_hc.vectorize.hashing import FeatureError
 
-__all__ = ["LARGEST_FEATURE", "Rows", "feature_rows", "from_dict", "joined"]
-
+__all__ = ["LARGEST_FEATURE", "RANGE", "Rows", "feature_rows", "joined"]
 
 # Far from where float32 ends, so that weights and margins cannot become infinite however long the stream is.
 LARGEST_FEATURE = 1e12
 RANGE = f"features must be finite numbers of at most {LARGEST_FEATURE:.0e}: scale them"
-
-
-_PLAIN = {float, int, bool}
 
 
 class Rows(NamedTuple):
@@ -42,38 +36,6 @@ def joined(parts: Sequence[tuple[Longs, Ints, Floats]]) -> Rows:
         np.concatenate([indices for _, indices, _ in parts]),
         np.concatenate([values for _, _, values in parts]),
     )
-
-
-# river's loop predicts a document and then learns it: the second time its row is at hand. The dict is copied
-# and compared, not recognised by identity, because the caller may have changed it in between.
-_latest: dict[int, tuple[dict[Hashable, Any], Rows]] = {}
-
-
-def from_dict(x: Mapping[Hashable, Any], n_features: int) -> Rows:
-    """Return one document given as a dict of features; names that share a column are added up."""
-    if not isinstance(x, Mapping):
-        raise FeatureError(f"a document must be a dict of features, not {type(x).__name__}")
-    remembered = _latest.get(n_features)
-    if remembered is not None and _equal(x, remembered[0]):
-        return remembered[1]
-    numbers = _numbers(x)
-    indptr, indices, values, in_range = kernels.sorted_row(
-        hashes(x, n_features), numbers, n_features, LARGEST_FEATURE
-    )
-    if not in_range:
-        name = _culprit(x)
-        raise FeatureError(f"feature {name!r} is {x[name]}: {RANGE}")
-    rows = Rows(indptr, indices, values)
-    _latest.clear()
-    _latest[n_features] = dict(x), rows
-    return rows
-
-
-def _equal(x: Mapping[Hashable, Any], remembered: dict[Hashable, Any]) -> bool:
-    try:
-        return bool(x == remembered)
-    except ValueError:  # values that are no numbers, such as arrays
-        return False
 
 
 def feature_rows(X: Any, n_features: int) -> Rows:
@@ -113,39 +75,6 @@ def feature_rows(X: Any, n_features: int) -> Rows:
 
 def _pointers(matrix: csr_array) -> tuple[Longs, Ints]:
     return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
-
-
-def _numbers(x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
-    """Return the values; anything but real numbers raises (a str that looks like one too)."""
-    given = x.values()
-    if {*map(type, given)} <= _PLAIN:
-        try:
-            return np.fromiter(given, np.float64, len(x))
-        except OverflowError:
-            pass  # an int beyond all floats
-    try:
-        numbers = np.array(list(given))
-    except ValueError:  # values of uneven lengths
-        numbers = np.array([None])
-    if numbers.dtype.kind not in "biuf" or numbers.ndim != 1:
-        numbers = np.array([_number(name, value) for name, value in x.items()])
-    return numbers.astype(np.float64, copy=False)
-
-
-def _number(name: Hashable, value: Any) -> float:
-    if (
-        not isinstance(value, Real | np.bool_) or np.asarray(value).dtype.kind == "m"
-    ):  # a duration is no number
-        raise FeatureError(f"feature {name!r} is {value!r}, not a number: encode it first")
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
-
-
-def _culprit(x: Mapping[Hashable, Any]) -> Hashable:
-    bad = [name for name, value in x.items() if not abs(_number(name, value)) <= LARGEST_FEATURE]
-    return bad[0] if bad else next(iter(x))
 
 
 def _describe(X: object) -> str:
