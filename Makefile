@@ -1,10 +1,11 @@
 # Two commands for a newcomer: `make demo` and `make test`. Each sets up what it needs in .venv first.
 PYTHON ?= python3
 VENV ?= .venv
+BENCH_VENV ?= .venv-bench
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain readme bench format clean
+.PHONY: help demo test check test-compiled test-plain readme bench bench-guard format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,13 +48,24 @@ test-plain: $(VENV)/.dev
 readme: $(VENV)/.dev  ## renew the table and the pictures of the README
 	$(BIN)/python docs/renew.py
 
-bench: $(VENV)/.dev  ## documents a second of every learner, written to bench/results
-	$(BIN)/python -m bench
+# The peers live apart: nothing of ours should come to need them. fastText is compiled: a C++ compiler is needed.
+$(BENCH_VENV)/.bench: pyproject.toml
+	@echo "setting up $(BENCH_VENV) with the peers, once"
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BENCH_VENV)/bin/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+bench: $(BENCH_VENV)/.bench  ## speed and accuracy beside the peers, written to docs/benchmarks.md
+	$(BENCH_VENV)/bin/python -m bench
+
+bench-guard: $(VENV)/.dev  ## fails where we have become half as fast, compared with others in the same run
+	$(BIN)/python -m bench.guard
 
 format: $(VENV)/.dev  ## bring the code into its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) demo-output bench/results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH_VENV) demo-output bench/results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

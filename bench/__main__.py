@@ -1,83 +1,63 @@
-"""Documents a second of every learner, beside river: `make bench`, or `python -m bench [documents]`.
+"""Ours, the peers and the bare limit in one run: `make bench`, or `python -m bench`."""
 
-All contestants take turns in one process, five rounds; the median counts, and ratios more than times.
-"""
-
-import json
-import statistics
+import argparse
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from bench.peers import RiverTopDown
-from stream_hc import TextVectorizer
-from stream_hc.datasets import make_news
-from stream_hc.learners import LEARNERS
+from bench.chart import draw
+from bench.page import page
+from bench.report import as_json, print_report
+from bench.required import Verdict, accuracy_verdict, endless_verdicts, speed_verdicts
+from bench.run import MissingPeerError, Results, Sizes, run
 
-ROUNDS = 5
-ONE_BY_ONE = 1000
-PEER_DOCUMENTS = 100
-RESULTS = Path(__file__).parent / "results"
-
-
-def contestants(n: int) -> dict[str, tuple[int, Callable[[], object]]]:
-    """Return name -> (documents, what to time)."""
-    news = make_news(n)
-    X, Y = TextVectorizer().learn_transform(news.documents), news.taxonomy.encode(news.labels)
-    words = TextVectorizer()
-    dicts = [dict.fromkeys(words.tokens(text), 0.1) for text in news.documents[:ONE_BY_ONE]]
-
-    def one_by_one(name: str) -> None:
-        model = LEARNERS[name](news.taxonomy)
-        for x, y in zip(dicts, news.labels, strict=False):
-            model.predict_one(x)
-            model.learn_one(x, y)
-
-    def peer() -> None:
-        model = RiverTopDown(news.taxonomy)
-        for x, y in zip(dicts[:PEER_DOCUMENTS], news.labels, strict=False):
-            model.predict_then_learn_one(x, y)
-
-    timed: dict[str, tuple[int, Callable[[], object]]] = {
-        f"{name}, sparse rows": (n, lambda kind=kind: kind(news.taxonomy).predict_then_learn(X, Y))
-        for name, kind in LEARNERS.items()
-    }
-    timed["TextVectorizer"] = (n, lambda: TextVectorizer().learn_transform(news.documents))
-    timed["h-perceptron, river interface"] = (len(dicts), lambda: one_by_one("h-perceptron"))
-    timed["river, perceptron per node"] = (PEER_DOCUMENTS, peer)
-    return timed
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "bench" / "results"
+DOCS = ROOT / "docs"
 
 
-def main() -> None:
-    """Measure, print a table, write bench/results/bench.json."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    timed = contestants(n)
-    rates: dict[str, list[float]] = {name: [] for name in timed}
-    for _, run in timed.values():
-        run()  # compiles, and warms the caches
-    for _ in range(ROUNDS):
-        for name, (documents, run) in timed.items():
-            start = time.perf_counter()
-            run()
-            rates[name].append(documents / (time.perf_counter() - start))
-    medians = {name: statistics.median(values) for name, values in rates.items()}
-    slowest = medians["river, perceptron per node"]
-    table = Table(
-        "what", "documents/s", "× river's perceptrons", title=f"{n:,} documents, median of {ROUNDS}"
-    )
-    for name, rate in medians.items():
-        table.add_row(name, f"{rate:,.0f}", f"{rate / slowest:,.1f}")
-    Console().print(table)
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print, write; return 1 if a requirement is missed, 2 if a peer is."""
+    options = _parser().parse_args(arguments)
+    sizes = Sizes()
+    if options.quick:
+        sizes = Sizes(3_000, 100, 1_000, 200, endless=100_000, real=1_000)
+    try:
+        results = run(sizes, with_peers=not options.without_peers)
+    except MissingPeerError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    verdicts = judge_all(results)
+    print_report(results, verdicts, Console(width=None if sys.stdout.isatty() else 130))
     RESULTS.mkdir(exist_ok=True)
-    ratios = {name: rate / slowest for name, rate in medians.items()}
-    (RESULTS / "bench.json").write_text(
-        json.dumps({"documents": n, "rates": medians, "ratios": ratios}, indent=2)
+    (RESULTS / "bench.json").write_bytes(as_json(results, verdicts))
+    docs = RESULTS if options.quick or options.without_peers else DOCS
+    draw(results.timings["RCV1-like"], docs / "benchmarks.png")
+    (docs / "benchmarks.md").write_text(
+        page(results, results.endless, verdicts, "benchmarks.png"), encoding="utf-8"
     )
+    return 0 if all(verdict.met for verdict in verdicts) else 1
+
+
+def judge_all(results: Results) -> list[Verdict]:
+    """Return the verdicts on speed, on what an endless stream costs, and on accuracy."""
+    verdicts = speed_verdicts(results.ratios)
+    if results.endless is not None:
+        verdicts += endless_verdicts(results.endless)
+    return [*verdicts, accuracy_verdict(results.scores["RCV1-like"])]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "--without-peers", action="store_true", help="leave out VW, napkinXC and fastText (and docs/)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of everything, to see that it runs (leaves docs/ alone)"
+    )
+    return parser
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
