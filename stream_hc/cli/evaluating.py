@@ -50,7 +50,7 @@ def compare(
             "-l",
             metavar="NAME[:KEY=VALUE,...]",
             autocompletion=learner_names,
-            help="Such as h-arow or h-arow:r=1; repeat it.  [default: all]",
+            help="Such as h-arow or h-arow:r=1; repeat it.  [default: the quick ones]",
         ),
     ] = None,
     delay: DelayOption = 0,
@@ -64,6 +64,7 @@ def compare(
 ) -> None:
     """Judge several learners on the same data set, each from a fresh start."""
     from stream_hc.cli.judging import Trial, judge, show  # noqa: PLC0415
+    from stream_hc.learners import QUICK  # noqa: PLC0415
 
-    trial = Trial(dataset, learner or learner_names(), [], protocol, delay, window, n_features, limit)
+    trial = Trial(dataset, learner or QUICK, [], protocol, delay, window, n_features, limit)
     show(judge(trial, plot), trial, plot, json, markdown)

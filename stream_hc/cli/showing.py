@@ -14,7 +14,7 @@ from stream_hc.cli.judging import Trial, can_plot, draw, print_table, run_all
 from stream_hc.cli.making import make_learner
 from stream_hc.datasets import Dataset, make_news
 from stream_hc.evaluate import Comparison
-from stream_hc.learners import LEARNERS
+from stream_hc.learners import QUICK
 from stream_hc.runtime import Document, Filer
 
 __all__ = ["show_demo"]
@@ -34,7 +34,7 @@ def show_demo(n_documents: int, output: str, seed: int) -> None:
     out().print(f"{topics}. Half-way the topics change their words.")
     out().print(f"Every label arrives {delay:,} documents after its document was predicted.\n")
     trial = Trial(
-        f"news:{n_documents}:{seed}:sudden", list(LEARNERS), [], "progressive", delay, window, None, None
+        f"news:{n_documents}:{seed}:sudden", list(QUICK), [], "progressive", delay, window, None, None
     )
     comparison = run_all(news, trial)
     print_table(comparison)

@@ -13,6 +13,7 @@ __all__ = [
     "HAROW",
     "HRLS",
     "LEARNERS",
+    "QUICK",
     "ApproxHBayes",
     "Calibrated",
     "ColdStart",
@@ -32,3 +33,5 @@ LEARNERS: dict[str, type[OnlineLearner]] = {
     "h-rls": HRLS,
     "approx-h-bayes": ApproxHBayes,
 }
+# Those whose cost a document does not grow with what they have seen: what is compared if nobody says what.
+QUICK = [name for name, kind in LEARNERS.items() if issubclass(kind, LinearLearner)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stream_hc import Taxonomy, __version__
-from stream_hc.learners import LEARNERS
+from stream_hc.learners import LEARNERS, QUICK
 from tests.cli.support import call, call_all
 
 pytestmark = pytest.mark.compiled
@@ -189,10 +189,10 @@ def test_evaluate_and_compare(tmp_path: Path) -> None:
 
     table = several.stdout.decode()
     assert table.startswith("news: progressive, 800 documents scored")
-    assert all(f"\n {name} " in table for name in LEARNERS)
+    assert all(f"\n {name} " in table for name in QUICK)
     assert max(map(len, table.splitlines())) <= 80
     assert "…" not in table
-    assert {run["name"] for run in json.loads((tmp_path / "r.json").read_text())["runs"]} == set(LEARNERS)
+    assert {run["name"] for run in json.loads((tmp_path / "r.json").read_text())["runs"]} == set(QUICK)
     for name in ("running.png", "by-depth.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
         assert f"wrote {tmp_path / name}\n" in several.stderr.decode()

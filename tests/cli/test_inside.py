@@ -211,7 +211,7 @@ def test_evaluate_compare_and_demo(inside: Inside, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(judging, "can_plot", lambda: False)
     monkeypatch.setattr(showing, "can_plot", lambda: False)
     assert "--plot needs matplotlib" in inside("evaluate", "news:40", "--plot", tmp_path)[2]
-    monkeypatch.setattr(showing, "LEARNERS", ["perceptron", "node-pa"])
+    monkeypatch.setattr(showing, "QUICK", ["perceptron", "node-pa"])
     code, out, err = inside("demo", "--documents", "100", "-o", tmp_path / "demo")
     assert (code, err) == (0, 'no plots: pip install "stream_hc[plot]" and run the demo again\n')
     assert out.count("  stream-hc ") == 3
