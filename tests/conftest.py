@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.strategies import examples
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Uncompiled kernels and first compilations take their time: a slow example is no failure.
-settings.register_profile("stream_hc", deadline=None, derandomize=True)
+settings.register_profile("stream_hc", deadline=None, derandomize=True, max_examples=examples(100))
 settings.load_profile("stream_hc")
 
 

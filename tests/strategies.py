@@ -1,5 +1,7 @@
 """Hypothesis strategies: small taxonomies of every shape, label sets, sparse documents."""
 
+import os
+
 import numpy as np
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -7,6 +9,14 @@ from scipy.sparse import csr_array
 from stream_hc import Taxonomy
 
 N_FEATURES = 12
+
+
+def examples(n):
+    """How many examples to draw: `n`, or a few where the kernels run uncompiled.
+
+    That second run is there to see that every line of a kernel is reached.
+    """
+    return max(5, n // 10) if os.environ.get("NUMBA_DISABLE_JIT") == "1" else n
 
 
 @st.composite

@@ -7,7 +7,7 @@ from stream_hc import losses, metrics, snapshot
 from stream_hc.cli.console import out, progress_bar, watched
 from stream_hc.datasets import make_news
 from stream_hc.evaluate import progressive, vectorize_dataset
-from stream_hc.learners import LEARNERS
+from stream_hc.learners import LEARNERS, SecondOrderLearner
 from stream_hc.runtime import Document, Filer
 from stream_hc.taxonomy import Taxonomy, truncate_rows
 from stream_hc.vectorize import TextVectorizer
@@ -40,7 +40,7 @@ def _text() -> None:
 
 
 def _learner(name: str) -> None:
-    news = make_news(8)
+    news = make_news(64)  # enough for an index of what second-order learners have stored
     kind = LEARNERS[name]
     X = vectorize_dataset(news, 1024)
     Y = news.taxonomy.encode(news.labels)
@@ -48,6 +48,8 @@ def _learner(name: str) -> None:
     for delay in (0, 2):
         progressive(model, X, Y, delay=delay)
     model.margins(X)
+    if isinstance(model, SecondOrderLearner):
+        model.query_many(X)
     growing = kind(n_features=1024)
     growing.learn_one({"word": 1.0, 3: 0.5}, {"sport"})
     growing.predict_proba_one({"word": 1.0})

@@ -8,6 +8,7 @@ from stream_hc.learners.linear import LinearLearner
 from stream_hc.learners.pa import NodePA
 from stream_hc.learners.perceptron import HPerceptron, Perceptron
 from stream_hc.learners.rls import HRLS
+from stream_hc.learners.second_order import SecondOrderLearner
 
 __all__ = [
     "HAROW",
@@ -22,6 +23,7 @@ __all__ = [
     "NodePA",
     "OnlineLearner",
     "Perceptron",
+    "SecondOrderLearner",
 ]
 
 # The names by which the command line knows them.

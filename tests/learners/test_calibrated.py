@@ -18,7 +18,7 @@ from stream_hc.learners.base import OnlineLearner
 from stream_hc.learners.platt import PlattLines
 from stream_hc.runtime import Document, Filer
 from tests.learners.test_contract import same_state
-from tests.strategies import N_FEATURES, documents, label_sets, streams, to_rows
+from tests.strategies import N_FEATURES, documents, examples, label_sets, streams, to_rows
 
 NEWS = Taxonomy([("sport", None), ("tennis", "sport"), ("football", "sport"), ("politics", None)])
 DIAMOND = Taxonomy([("a", None), ("b", "a"), ("c", "a"), ("d", "b"), ("d", "c")])
@@ -45,7 +45,7 @@ def trained(model, stream):
 
 @every_learner
 @given(stream=streams(), memory=st.sampled_from([2, 500]))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_one_by_one_and_batch_give_the_same_bits(kind, stream, memory):
     taxonomy, xs, ys = stream
     decode = "h-bayes" if taxonomy.is_tree else "top-down"
@@ -75,7 +75,7 @@ def test_one_by_one_and_batch_give_the_same_bits(kind, stream, memory):
 
 @every_learner
 @given(stream=streams(), decode=st.sampled_from(["top-down", "h-bayes"]))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_what_the_numbers_mean(kind, stream, decode):
     taxonomy, xs, _ = stream
     decode = decode if taxonomy.is_tree else "top-down"
@@ -103,7 +103,7 @@ def test_what_the_numbers_mean(kind, stream, decode):
 
 @every_learner
 @given(stream=streams())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_margins_are_those_of_before_the_document_was_learned(kind, stream):
     taxonomy, xs, ys = stream
     model, bare = calibrated(kind, taxonomy, memory=20), kind(taxonomy, n_features=N_FEATURES)
@@ -121,7 +121,7 @@ def test_margins_are_those_of_before_the_document_was_learned(kind, stream):
 
 @every_learner
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_state_continues_identically(kind, data):
     stream = data.draw(streams())
     taxonomy = stream[0]
@@ -176,7 +176,7 @@ def test_batches_longer_than_a_chunk(decode, monkeypatch):
 
 
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_reordering_siblings_permutes_the_answer(data):
     taxonomy, xs, ys = data.draw(streams())
     other = Taxonomy(data.draw(st.permutations(taxonomy.edges)))

@@ -6,9 +6,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from stream_hc import HRLS, ApproxHBayes, Taxonomy, h_bayes, snapshot
+from stream_hc.learners import hbayes, second_order
 from stream_hc.vectorize import feature_rows
 from tests import naive_rls
-from tests.strategies import N_FEATURES, documents, forests, label_sets, streams, to_rows
+from tests.strategies import N_FEATURES, documents, examples, forests, label_sets, streams, to_rows
 
 SCHEMES = st.sampled_from(["normalized", "uniform", "sibling", "subtree"])
 cold_starts = st.sampled_from(["negative", "paper"])
@@ -21,7 +22,7 @@ def learned(stream, delay=0, **options):
     return model, scored
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(stream=forest_streams, costs=SCHEMES, cold_start=cold_starts, delay=st.sampled_from([0, 0, 2]))
 def test_it_equals_the_formula(stream, costs, cold_start, delay):
     taxonomy, xs, ys = stream
@@ -90,6 +91,20 @@ def test_one_by_one_batches_and_snapshots_give_the_same_bits(data):
     for model in (batch, one, resumed):
         model.learn_one(x, y)
     assert snapshot.dump_bytes(batch) == snapshot.dump_bytes(one) == snapshot.dump_bytes(resumed)
+
+
+def test_stops_for_room_change_nothing(monkeypatch):
+    draw = np.random.default_rng(3)
+    taxonomy = Taxonomy([("a", None), ("b", "a"), ("c", "a"), ("d", None)])
+    xs = [dict(zip(draw.integers(0, 12, 4).tolist(), draw.normal(size=4), strict=True)) for _ in range(60)]
+    stream = (taxonomy, xs, [{"abcd"[k]} for k in draw.integers(0, 4, 60)])
+    expected, answers = learned(stream)
+    for module in (hbayes, second_order):
+        monkeypatch.setattr(module, "AT_A_TIME", 1)
+    found, again = learned(stream)
+    assert again.indices.tolist() == answers.indices.tolist()
+    assert again.data.tobytes() == answers.data.tobytes()
+    assert snapshot.dump_bytes(found) == snapshot.dump_bytes(expected)
 
 
 def test_a_dag_and_unknown_costs_are_refused():

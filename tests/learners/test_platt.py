@@ -9,7 +9,7 @@ from stream_hc import Taxonomy
 from stream_hc.kernels import calibration as kernels
 from stream_hc.learners.platt import PlattLines
 from tests import naive_decoding as naive
-from tests.strategies import dags, forests, label_sets
+from tests.strategies import dags, examples, forests, label_sets
 
 margins_drawn = st.one_of(st.sampled_from([0.0, 1.0, -1.0, 40.0]), st.floats(-5, 5))
 
@@ -26,7 +26,7 @@ def margin_streams(draw):
     return taxonomy, rows, [taxonomy.columns(draw(label_sets(taxonomy))) for _ in rows]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(stream=margin_streams(), memory=st.sampled_from([2, 5, 500]))
 def test_they_equal_their_twin(stream, memory):
     taxonomy, rows, labels = stream

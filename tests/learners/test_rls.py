@@ -9,9 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from stream_hc import HRLS, Taxonomy, snapshot
-from stream_hc.learners import batches, rls
+from stream_hc.kernels import rls as kernels
+from stream_hc.learners import batches, rls, second_order
 from tests import naive_rls
-from tests.strategies import N_FEATURES, dags, documents, forests, label_sets, streams, to_rows
+from tests.strategies import N_FEATURES, dags, documents, examples, forests, label_sets, streams, to_rows
 
 EVICTIONS = ["oldest", "coefficient", "redundant", "influence"]
 cold_starts = st.sampled_from(["negative", "paper"])
@@ -89,7 +90,7 @@ def factor_is_exact(model):
         assert state["spreads"][part] == pytest.approx(np.diag(inverse), abs=1e-9)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(stream=long_streams, cold_start=cold_starts, delay=delays)
 def test_it_equals_the_formula(stream, cold_start, delay):
     model, answers, twin, expected = both(stream, delay, cold_start=cold_start)
@@ -189,6 +190,8 @@ def test_short_cuts_and_threads_change_nothing(monkeypatch):
         monkeypatch.setattr(batches, "WORTH_A_THREAD", worth)
         monkeypatch.setattr(rls, "WORTH_A_THREAD", worth)
         monkeypatch.setattr(rls, "FEW_ROWS", 0)
+        for module in (rls, second_order):
+            monkeypatch.setattr(module, "AT_A_TIME", 1)
         model = HRLS(taxonomy, n_features=N_FEATURES)
         found = model.predict_then_learn(X, ys, scores=True)
         assert found.indices.tolist() == expected.indices.tolist()
@@ -230,6 +233,27 @@ def test_weights_are_those_of_the_formula(taxonomy):
     assert model.strongest(taxonomy.nodes[0], 2) == model.strongest(0, N_FEATURES)[:2]
 
 
+def test_a_margin_of_0_up_to_rounding_is_0_by_products_and_by_weights():
+    model = HRLS(SHAPES["single node"], n_features=N_FEATURES)
+    model.learn_many(to_rows([{0: 1.0, 3: 0.3}, {1: 0.7, 3: 0.1}]), [{"a"}, set()])
+    docs, nodes = model._stored.arrays()
+    x = kernels.Row(np.array([0, 2, 3], np.int32), np.array([0.6, 0.5, 0.9], np.float32), 1.42)
+    vx = kernels.by_weights(docs, nodes, 0, x)
+    weights = dict(model.strongest(0))
+    assert vx == float(np.float32(0.6)) * weights[0] + float(np.float32(0.9)) * weights[3]
+    for factor, answer in ((0.4, vx), (0.9, vx), (1.1, 0.0), (2.1, 0.0)):
+        noise = kernels.ROUNDING * (2 + 3) * np.sqrt(x.square)
+        unsure = nodes._replace(reach=np.array([factor * abs(vx) / noise]))
+        assert kernels.settled(docs, unsure, 0, x, vx) == answer
+    # Twice the same document, for and against: what is left are rounding errors.
+    model.learn_many(to_rows([{5: 0.7, 6: 0.1}] * 2), [{"a"}, set()])
+    assert model.n_stored[0] == 4
+    x = {5: 0.3, 6: 0.9}
+    assert not model.margins(to_rows([{5: 0.7, 6: 0.1}]))[0, 0] < -0.5
+    assert model.predict_one(x) == {"a": bool(model.margins(to_rows([x]))[0, 0] > 0)}
+
+
+@pytest.mark.compiled
 def test_memory_is_bounded_by_the_budget():
     draw = np.random.default_rng(0)
     model = HRLS(SHAPES["many roots"], n_features=N_FEATURES, budget=16)
