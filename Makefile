@@ -5,7 +5,7 @@ BENCH_VENV ?= .venv-bench
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain readme bench bench-guard format clean
+.PHONY: help demo test check test-compiled test-plain readme pages bench bench-guard format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,6 +47,12 @@ test-plain: $(VENV)/.dev
 
 readme: $(VENV)/.dev  ## renew the table and the pictures of the README
 	$(BIN)/python docs/renew.py
+
+pages: $(VENV)/.dev  ## renew the pages about second order and calibration (real sets, about ten minutes)
+	$(BIN)/python docs/second_order.py
+	$(BIN)/python docs/label_budget.py
+	$(BIN)/python docs/calibration.py
+	$(BIN)/python -m bench.hrls_budget
 
 # The peers live apart: nothing of ours should come to need them. fastText is compiled: a C++ compiler is needed.
 $(BENCH_VENV)/.bench: pyproject.toml
