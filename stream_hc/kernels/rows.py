@@ -53,7 +53,8 @@ def hash_bytes(buffer: Bytes, begin: int, end: int) -> int:
         h = ((h ^ np.uint64(buffer[position])) * FNV_PRIME) & LOW_32
     h = ((h ^ (h >> BITS_16)) * MIX_1) & LOW_32
     h = ((h ^ (h >> BITS_13)) * MIX_2) & LOW_32
-    return int(h ^ (h >> BITS_16))
+    # Signed like every other number here: of a signed and an unsigned one numba would make a float.
+    return int(np.int64(h ^ (h >> BITS_16)))
 
 
 @njit(cache=True, nogil=True)
@@ -120,18 +121,18 @@ def sorted_row(
 @njit(cache=True, nogil=True)
 def read_bytes(buffer: Bytes, begin: int, n_bytes: int, signed: bool) -> int:
     """Read a number of 1 to 8 bytes, the highest first."""
-    number = int(buffer[begin])
+    number = int(np.int64(buffer[begin]))
     if signed and number >= 0x80:
         number -= 0x100
     for position in range(begin + 1, begin + n_bytes):
-        number = number * 0x100 + int(buffer[position])
+        number = number * 0x100 + int(np.int64(buffer[position]))
     return number
 
 
 @njit(cache=True, nogil=True)
 def read_whole(buffer: Bytes, position: int) -> tuple[int, int]:
     """Read a whole number of MessagePack; return it and where it ends, or 0 and -1 if it is none."""
-    lead = int(buffer[position])
+    lead = int(np.int64(buffer[position]))
     if lead < 0x80:
         return lead, position + 1
     if lead >= 0xE0:
@@ -146,7 +147,7 @@ def read_whole(buffer: Bytes, position: int) -> tuple[int, int]:
 @njit(cache=True, nogil=True)
 def read_name(buffer: Bytes, position: int) -> tuple[int, int]:
     """Read a text, which becomes its hash, or a whole number; and where it ends, -1 if it is neither."""
-    lead = int(buffer[position])
+    lead = int(np.int64(buffer[position]))
     if 0xA0 <= lead < 0xC0:
         n_bytes, length = 0, lead & 0x1F
     elif 0xD9 <= lead <= 0xDB:
@@ -165,7 +166,7 @@ def packed_row(buffer: Bytes, n_features: int, largest: float) -> tuple[int, Lon
     Names are texts, which are hashed, or whole numbers below 2^63; values are floats, whole numbers or
     booleans. `UNKNOWN` means that something else is among them.
     """
-    lead, position = int(buffer[0]), 1
+    lead, position = int(np.int64(buffer[0])), 1
     count = lead & 0x0F
     if lead >= 0xDE:  # a dict of more than 15 features
         position = 3 if lead == 0xDE else 5
@@ -175,7 +176,7 @@ def packed_row(buffer: Bytes, n_features: int, largest: float) -> tuple[int, Lon
     for k in range(count):
         hashes[k], position = read_name(buffer, position)
         if position > 0:
-            lead = int(buffer[position])
+            lead = int(np.int64(buffer[position]))
             if lead == 0xCB:
                 bits[k] = read_bytes(buffer, position + 1, 8, True)
                 position += 9

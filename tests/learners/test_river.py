@@ -22,6 +22,7 @@ def flat():
 
 
 @every_learner
+@pytest.mark.compiled  # thousands of documents, too many for what is uncompiled
 @pytest.mark.parametrize("with_taxonomy", [True, False])
 def test_river_checks(kind, with_taxonomy, monkeypatch):
     monkeypatch.setattr(checks, "_yield_datasets", lambda model, scale=1: [YEAST[: 50 * scale]])
