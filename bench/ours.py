@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from bench.contest import Contestant, Entrant, mid_stream
 from bench.material import Material, Split, dicts_by_word
 from stream_hc import HAROW, HPerceptron, NodePA, Perceptron, Taxonomy, TextVectorizer
@@ -15,6 +13,7 @@ __all__ = ["BATCH", "DICTS", "JSON_LINES", "LEARNERS", "TEXTS", "entrants", "fro
 __all__ += ["from_rows", "from_texts"]
 
 BATCH = 1_000
+LINES = 2_000  # a batch: about what `stream-hc run` reads at a time
 TEXTS = "TextVectorizer"
 JSON_LINES = "JSON lines → H-PERC → JSON"
 DICTS = "H-PERC, dicts"
@@ -63,11 +62,11 @@ def from_texts(material: Material) -> Contestant:
 def from_json(material: Material) -> Contestant:
     """Do what `stream-hc run` does between reading and writing."""
     lines, taxonomy = material.lines, material.stream.taxonomy
-    batches = [lines[start : start + BATCH] for start in range(0, len(lines), BATCH)]
-    encode = msgspec.json.Encoder().encode_lines
+    batches = [lines[start : start + LINES] for start in range(0, len(lines), LINES)]
 
     def run(filer: Filer) -> list[bytes]:
-        return [encode(filer.file([parse_document(line) for line in batch]).outcomes) for batch in batches]
+        documents = ([parse_document(line) for line in batch] for batch in batches)
+        return [filed.answers.json_lines() for filed in filer.file_all(documents)]
 
     return Contestant(
         JSON_LINES,

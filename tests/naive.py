@@ -1,5 +1,6 @@
 """Slow, obvious twins of the kernels, written from the formulas: dense, plain Python, no shortcuts."""
 
+import json
 import math
 import re
 from collections import Counter, defaultdict
@@ -200,3 +201,20 @@ def names_of_columns(texts, n_features, shortest, longest, limit):
                 names[column] = term.encode()[:64].decode(errors="ignore")
         seen_in.update(set(columns))
     return names
+
+
+def prediction_lines(documents, rows, versions, model, names, parents):
+    """Return a line of JSON for each document from its {node: margin}; `parents` of every node."""
+    lines = []
+    for (document_id, ts), row, version in zip(documents, rows, versions, strict=True):
+        above = {parent for node in row for parent in parents[node]}
+        record = {
+            "id": document_id,
+            "labels": [names[node] for node in sorted(row) if node not in above],
+            "path_labels": [names[node] for node in sorted(row)],
+            "scores": {names[node]: round(row[node], 6) for node in sorted(row)},
+            "model": model,
+            "model_version": version,
+        }
+        lines.append(json.dumps(record if ts is None else record | {"ts": ts}))
+    return lines

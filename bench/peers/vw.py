@@ -14,9 +14,10 @@ from bench.material import Material, Split
 from bench.ours import RAW_GROUP
 from stream_hc import TextVectorizer
 
-__all__ = ["DRIVER", "contestants", "deep_contestants", "drive", "entrants"]
+__all__ = ["ANSWERS_WRITTEN", "DRIVER", "contestants", "deep_contestants", "drive", "entrants"]
 
 DRIVER = "VW multilabel_oaa"
+ANSWERS_WRITTEN = f"{DRIVER}, answers written"
 ONE_BY_ONE = 3_000  # through Python, a tenth of the stream tells enough
 
 # All weights of all labels share 2^b places: 18, the default, is the fastest, 25 the most accurate.
@@ -25,8 +26,14 @@ PLT = "--plt {n} --loss_function logistic -b {bits} --quiet"
 
 
 def contestants(material: Material) -> list[Contestant]:
-    """Driver on raw text, Python calls on raw text, probabilistic label tree."""
-    return [drive(material), _by_python(material.first(ONE_BY_ONE)), *deep_contestants(material)]
+    """Driver on raw text, with and without a file of answers, Python calls, probabilistic label tree."""
+    path = _write(material, "vw-oaa.txt")
+    return [
+        _driver(DRIVER, OAA, material, path),
+        _driver(ANSWERS_WRITTEN, f"{OAA} -p {material.folder / 'vw-oaa-answers.txt'}", material, path),
+        _by_python(material.first(ONE_BY_ONE)),
+        *deep_contestants(material),
+    ]
 
 
 def drive(material: Material) -> Contestant:

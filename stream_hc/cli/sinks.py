@@ -11,7 +11,7 @@ import msgspec
 
 from stream_hc.cli.console import say
 from stream_hc.cli.errors import CliError, Code
-from stream_hc.runtime import Line, Prediction, RecordError, Reject
+from stream_hc.runtime import Line, RecordError, Reject
 
 __all__ = ["Sink", "Tally", "written"]
 
@@ -59,10 +59,10 @@ class Sink:
         self._encoder = msgspec.json.Encoder()
         self._rejected = 0
 
-    def write(self, predictions: list[Prediction]) -> None:
+    def write(self, answers: bytes) -> None:
         """Write the answers of a batch; afterwards nothing is left in a buffer."""
         try:
-            self._output.write(self._encoder.encode_lines(predictions))
+            self._output.write(answers)
             self._output.flush()
         except BrokenPipeError:
             raise

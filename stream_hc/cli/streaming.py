@@ -2,9 +2,12 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 from stream_hc import snapshot
 from stream_hc.cli.console import clean, progress_bar, say, watched
@@ -12,11 +15,13 @@ from stream_hc.cli.errors import Code, usage_error
 from stream_hc.cli.making import Wanted, load_filer, make_filer, writable_folder
 from stream_hc.cli.signals import Stopper
 from stream_hc.cli.sinks import Sink, Tally, written
-from stream_hc.runtime import Document, Filer, Line, Prediction, RecordError, parse_document
+from stream_hc.runtime import Document, Filed, Filer, Line, RecordError, parse_document
 from stream_hc.runtime.jsonl import LineReader, open_lines
 from stream_hc.runtime.records import MAX_LINE_BYTES
 
 __all__ = ["Job", "stream"]
+
+FileAll = Callable[[Iterable[list[Document]]], Iterator[Filed]]
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,13 @@ class Job:
     rejects: str | None
     limit: int | None
     quiet: bool
+
+
+class Batch(NamedTuple):
+    """Some lines, and what was read in each."""
+
+    lines: list[Line]
+    items: list[Document | RecordError]
 
 
 def stream(job: Job) -> int:
@@ -50,9 +62,14 @@ def stream(job: Job) -> int:
         name = "reading" if job.source == "-" else os.path.basename(job.source)
         bar = progress_bar(clean(name)[:16], reader.size, watched(job.output == "-"))
         update = stack.enter_context(bar)
-        for piece in _pieces(reader, job):
-            _file(filer, piece, sink, tally)
-            update(reader.position(), tally.remark())
+        pieces = _pieces(reader, job)
+        for first in pieces:
+            # A piece is read while the one before is learned, except across a snapshot and from a pipe: there
+            # no answer may wait for the next question.
+            file_all = filer.file_all if reader.size is not None else partial(map, filer.file)
+            for batch, filed in _filed(file_all, _until_snapshot(first, pieces, job)):
+                _write(batch, filed, sink, tally)
+                update(reader.position(), tally.remark())
             if job.snapshot and job.snapshot_every and tally.lines % job.snapshot_every == 0:
                 _save(job.snapshot, filer, seen + tally.documents)
         sink.finish()
@@ -119,23 +136,51 @@ def _pieces(reader: LineReader, job: Job) -> Iterator[list[Line]]:
                 return
 
 
-def _file(filer: Filer, lines: list[Line], sink: Sink, tally: Tally) -> None:
-    """Answer some lines and write the answers."""
-    parsed = [_parse(line) for line in lines]
-    filed = filer.file([item for item in parsed if isinstance(item, Document)])
-    answers = iter(filed.outcomes)
-    outcomes = [next(answers) if isinstance(item, Document) else item for item in parsed]
-    predictions = [outcome for outcome in outcomes if isinstance(outcome, Prediction)]
-    tally.lines += len(lines)
-    tally.documents += len(predictions)
+def _until_snapshot(first: list[Line], pieces: Iterator[list[Line]], job: Job) -> Iterator[list[Line]]:
+    """Yield pieces up to the one that ends where a snapshot is due."""
+    count = len(first)
+    yield first
+    while job.snapshot_every is None or count < job.snapshot_every:
+        piece = next(pieces, None)
+        if piece is None:
+            return
+        count += len(piece)
+        yield piece
+
+
+def _filed(file_all: FileAll, pieces: Iterable[list[Line]]) -> Iterator[tuple[Batch, Filed]]:
+    """Parse and answer one piece after the other."""
+    parsed: deque[Batch] = deque()
+
+    def documents() -> Iterator[list[Document]]:
+        for lines in pieces:
+            items = [_parse(line) for line in lines]
+            parsed.append(Batch(lines, items))
+            yield [item for item in items if isinstance(item, Document)]
+
+    for filed in file_all(documents()):
+        yield parsed.popleft(), filed
+
+
+def _write(batch: Batch, filed: Filed, sink: Sink, tally: Tally) -> None:
+    """Count and write the answers and the rejected lines of a piece."""
+    tally.lines += len(batch.lines)
+    tally.documents += len(filed.answers)
     tally.labelled += filed.n_labelled
     tally.h_loss += filed.h_loss
     tally.zero_one += filed.zero_one
-    for line, outcome in zip(lines, outcomes, strict=True):
-        if isinstance(outcome, RecordError):
-            tally.rejected += 1
-            sink.reject(line, outcome)
-    sink.write(predictions)
+    if len(filed.answers) < len(batch.lines):
+        place = 0
+        for line, item in zip(batch.lines, batch.items, strict=True):
+            error: RecordError | None
+            if isinstance(item, Document):
+                error, place = filed.errors.get(place), place + 1
+            else:
+                error = item
+            if error is not None:
+                tally.rejected += 1
+                sink.reject(line, error)
+    sink.write(filed.answers.json_lines())
 
 
 def _parse(line: Line) -> Document | RecordError:

@@ -56,7 +56,8 @@ def _learner(name: str) -> None:
     growing.predict_proba_one({"word": 1.0})
     filer = Filer(news.taxonomy, snapshot.load_bytes(snapshot.dump_bytes(model)))
     filer = Filer(news.taxonomy, filer.learner, TextVectorizer(1024))
-    filer.file([Document("1", text="a word", labels=["sport"]), Document("2", features={"a": 1.0})])
+    documents = [Document("1", text="a word", labels=["sport"]), Document("2", features={"a": 1.0})]
+    filer.file(documents).answers.json_lines()
 
 
 def _losses() -> None:

@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Bools", "Doubles", "Floats", "Ints", "Longs"]
+__all__ = ["Array", "Bools", "Bytes", "Doubles", "Floats", "Ints", "Longs"]
 
 Array: TypeAlias = NDArray[Any]
 Bools: TypeAlias = NDArray[np.bool_]
+Bytes: TypeAlias = NDArray[np.uint8]
 Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int32]

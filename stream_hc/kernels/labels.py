@@ -7,6 +7,8 @@ from stream_hc.kernels import Bools, Ints, Longs
 
 __all__ = ["are_closed", "close_rows", "most_specific", "truncate_rows"]
 
+FEW = 64
+
 
 @njit(cache=True, nogil=True)
 def are_closed(indptr: Longs, indices: Ints, values: Bools, parent_ptr: Longs, parent_idx: Ints) -> bool:
@@ -29,6 +31,20 @@ def are_closed(indptr: Longs, indices: Ints, values: Bools, parent_ptr: Longs, p
             seen_in[node] = row
             last = node
     return True
+
+
+@njit(cache=True, nogil=True)
+def sort_nodes(nodes: Ints) -> None:
+    """Sort a row, usually a short one. Writes `nodes`."""
+    if nodes.size > FEW:
+        nodes.sort()
+        return
+    for k in range(1, nodes.size):
+        node, place = nodes[k], k
+        while place > 0 and nodes[place - 1] > node:
+            nodes[place] = nodes[place - 1]
+            place -= 1
+        nodes[place] = node
 
 
 @njit(cache=True, nogil=True)
@@ -62,7 +78,7 @@ def close_rows(indptr: Longs, indices: Ints, parent_ptr: Longs, parent_idx: Ints
                         seen_in[parent_idx[j]] = row
                         stack[top] = parent_idx[j]
                         top += 1
-        closed[first:size].sort()
+        sort_nodes(closed[first:size])
         closed_ptr[row + 1] = size
     return closed_ptr, closed[:size].copy()
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stream_hc.kernels import Doubles, Floats, Ints, Longs
+from stream_hc.kernels import Bytes, Doubles, Floats, Ints, Longs
 
 __all__ = ["are_sound", "hash_tokens", "packed_row", "sorted_row"]
 
@@ -22,8 +22,6 @@ LOW_32 = np.uint64(0xFFFFFFFF)
 BITS_13, BITS_16 = np.uint64(13), np.uint64(16)
 
 FINE, OUT_OF_RANGE, UNKNOWN = 0, 1, 2
-
-Bytes = NDArray[np.uint8]
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stream_hc.kernels import Bools, Ints, Longs
+from stream_hc.kernels import Bools, Bytes, Ints, Longs
 
 __all__ = ["Names", "token_columns"]
 
@@ -33,7 +33,7 @@ class Names(NamedTuple):
     row_of: Ints  # of every column that has one: the row of its name
     column_of: Ints  # of every row
     ends: Longs  # of every row, after a leading 0
-    texts: NDArray[np.uint8]
+    texts: Bytes
     size: Longs  # [0]: how many rows are taken
 
 
@@ -54,7 +54,7 @@ def finish(h: np.uint64, n_features: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def code_point(buffer: NDArray[np.uint8], position: int) -> tuple[int, int]:
+def code_point(buffer: Bytes, position: int) -> tuple[int, int]:
     """Decode the UTF-8 character that begins at `position`; return it and its length in bytes."""
     lead = int(buffer[position])
     if lead < 0x80:
@@ -69,9 +69,7 @@ def code_point(buffer: NDArray[np.uint8], position: int) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def add_name(
-    names: Names, column: int, buffer: NDArray[np.uint8], bounds: Bounds, first: int, last: int
-) -> None:
+def add_name(names: Names, column: int, buffer: Bytes, bounds: Bounds, first: int, last: int) -> None:
     """Write down the term made of the tokens `first` to `last` - 1, if there is room. Writes `names`."""
     row = names.size[0]
     if row == names.column_of.size:
@@ -95,7 +93,7 @@ def add_name(
 
 @njit(cache=True, nogil=True)
 def add_names(
-    names: Names, columns: Ints, buffer: NDArray[np.uint8], bounds: Bounds, shortest: int, longest: int
+    names: Names, columns: Ints, buffer: Bytes, bounds: Bounds, shortest: int, longest: int
 ) -> None:
     """Name the columns of the terms of a text that have no name yet. Writes `names`."""
     term = 0
@@ -108,7 +106,7 @@ def add_names(
 
 @njit(cache=True, nogil=True)
 def token_columns(
-    buffer: NDArray[np.uint8],
+    buffer: Bytes,
     ends: Longs,
     is_word: Bools,
     n_features: int,

@@ -7,44 +7,50 @@ from numba import njit
 
 from stream_hc.kernels import Floats, Ints, Longs
 
-__all__ = ["weigh_rows"]
+__all__ = ["MOST_SEEN", "weigh_rows"]
 
 TF_RAW, TF_LOG, TF_BINARY = 0, 1, 2
 LOGS = np.array([math.log(df + 0.5) for df in range(2**16)])
-MANY = 1024
+FEW, MANY = 24, 1024
+BUCKETS = 256
+MOST_SEEN = 2**31 - 1  # documents: counting stops there
 
 
 @njit(cache=True, nogil=True)
-def sort_columns(columns: Ints, spare: Ints, starts: Longs, n_features: int) -> None:
-    """Sort the columns of a document. Writes `columns`; `spare` and `starts` are room to work in.
-
-    Hashes spread evenly: put into as many buckets as there are columns, by their upper bits, nearly all are
-    in place, and insertion does the rest in a few steps each. Very long documents are sorted in the common
-    way: insertion would take too long if somebody had chosen words of one bucket.
-    """
-    if columns.size > MANY:
-        columns.sort()
-        return
-    shift = 0
-    while (n_features - 1) >> shift >= max(1, columns.size):
-        shift += 1
-    starts[: columns.size + 1] = 0
-    for column in columns:
-        starts[(column >> shift) + 1] += 1
-    for bucket in range(columns.size):
-        starts[bucket + 1] += starts[bucket]
-    for k in range(columns.size):
-        spare[k] = columns[k]
-    for k in range(columns.size):
-        bucket = spare[k] >> shift
-        columns[starts[bucket]] = spare[k]
-        starts[bucket] += 1
+def insert_all(columns: Ints) -> None:
+    """Sort columns of which few are far from their place. Writes `columns`."""
     for k in range(1, columns.size):
         column, place = columns[k], k
         while place > 0 and columns[place - 1] > column:
             columns[place] = columns[place - 1]
             place -= 1
         columns[place] = column
+
+
+@njit(cache=True, nogil=True)
+def sort_columns(columns: Ints, spare: Ints, starts: Ints, shift: int) -> None:
+    """Sort the columns of a document. Writes `columns`; `spare` and `starts` are room to work in.
+
+    Hashes spread evenly: put into buckets by their upper bits, all but the lower `shift`, nearly all are in
+    place, and insertion does the rest in a few steps each. Very long documents are sorted in the common
+    way: insertion would take too long if somebody had chosen words of one bucket.
+    """
+    if columns.size > MANY:
+        columns.sort()
+        return
+    if columns.size > FEW:
+        starts[:] = 0
+        for k in range(columns.size):
+            starts[(columns[k] >> shift) + 1] += 1
+        for bucket in range(BUCKETS):
+            starts[bucket + 1] += starts[bucket]
+        for k in range(columns.size):
+            spare[k] = columns[k]
+        for k in range(columns.size):
+            bucket = spare[k] >> shift
+            columns[starts[bucket]] = spare[k]
+            starts[bucket] += 1
+    insert_all(columns)
 
 
 @njit(cache=True, nogil=True)
@@ -59,7 +65,7 @@ def weight_of(count: int, tf: int) -> float:
 def weigh_rows(
     token_ptr: Longs,
     columns: Ints,
-    seen_in: Longs,
+    seen_in: Ints,
     n_documents: Longs,
     tf: int,
     flags: tuple[bool, bool, bool],
@@ -74,13 +80,16 @@ def weigh_rows(
     row_ptr = np.zeros(n_rows + 1, np.int64)
     row_columns = np.empty(columns.size, np.int32)
     values = np.empty(columns.size, np.float32)
-    spare, starts = np.empty(MANY, np.int32), np.empty(MANY + 1, np.int64)
+    spare, starts = np.empty(MANY, np.int32), np.empty(BUCKETS + 1, np.int32)
+    shift = 0
+    while (seen_in.size - 1) >> shift >= BUCKETS:
+        shift += 1
     weights = np.empty(np.max(np.diff(token_ptr)) if n_rows > 0 else 0, np.float64)  # of one document
     size = 0
     for row in range(n_rows):
         first = size
         tokens = columns[token_ptr[row] : token_ptr[row + 1]]
-        sort_columns(tokens, spare, starts, seen_in.size)
+        sort_columns(tokens, spare, starts, shift)
         n_documents[0] += learn
         log_documents = math.log(n_documents[0] + 1.0)
         squares = 0.0
@@ -90,7 +99,7 @@ def weigh_rows(
             while last < tokens.size and tokens[last] == column:
                 last += 1
             weight = weight_of(last - begin, tf)
-            seen_in[column] += learn
+            seen_in[column] += learn and seen_in[column] < MOST_SEEN
             if use_idf:
                 df = seen_in[column]
                 # ln((n + 1) / (df + 1/2)): most terms are rare, and their logarithm is at hand

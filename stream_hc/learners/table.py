@@ -39,7 +39,7 @@ class WeightTable:
         self.model = Model(
             slots,
             np.ones(1, np.int64),
-            np.zeros((first_rows, _padded(n_nodes)), np.float32),
+            _zeros(first_rows, _padded(n_nodes)),
             _variances(first_rows if with_variances else 1, _padded(n_nodes)),
             np.zeros(n_nodes, np.int64),
         )
@@ -81,7 +81,7 @@ class WeightTable:
 
     def _reshape(self, n_rows: int, width: int) -> None:
         used = int(self.model.n_rows[0])
-        weights = np.zeros((n_rows, width), np.float32)
+        weights = _zeros(n_rows, width)
         _copy_corner(self.model.weights[:used], weights)
         variances = _variances(n_rows if self.with_variances else 1, width)
         variances[:used] = 1.0  # also at nodes that are still to come
@@ -137,9 +137,16 @@ def _padded(n_nodes: int) -> int:
     return max(LANE, -(-n_nodes // LANE) * LANE)
 
 
+def _zeros(n_rows: int, width: int) -> Floats:
+    """Return zeros whose rows begin where a cache line does: shifted, each would take one line more."""
+    flat = np.zeros(n_rows * width + LANE, np.float32)
+    first = -(flat.ctypes.data // flat.itemsize) % LANE
+    return flat[first : first + n_rows * width].reshape(n_rows, width)
+
+
 def _variances(n_rows: int, width: int) -> Floats:
     """Return variances of which only row 0 is set: the pages of the others stay untouched."""
-    variances = np.zeros((n_rows, width), np.float32)
+    variances = _zeros(n_rows, width)
     variances[0] = 1.0
     return variances
 

@@ -19,6 +19,7 @@ from stream_hc.taxonomy import CostScheme, Taxonomy, TaxonomyError
 __all__ = [
     "Costs",
     "Rows",
+    "as_rows",
     "charged_by_h",
     "charged_by_h_tilde",
     "differing",
@@ -131,8 +132,8 @@ def h_loss_by_depth(taxonomy: Taxonomy, Y_pred: Any, Y_true: Any, costs: Costs =
 
 def row_pair(taxonomy: Taxonomy, Y_pred: Any, Y_true: Any, close_pred: bool = False) -> tuple[Rows, Rows]:
     """Bring predicted and true labels to rows of the same number, the true ones closed upward."""
-    pred = _rows(taxonomy.label_rows(Y_pred, close=close_pred))
-    true = _rows(taxonomy.label_rows(Y_true, close=True))
+    pred = as_rows(taxonomy.label_rows(Y_pred, close=close_pred))
+    true = as_rows(taxonomy.label_rows(Y_true, close=True))
     if pred[0].size != true[0].size:
         raise TaxonomyError(f"{pred[0].size - 1} predicted rows do not fit {true[0].size - 1} true rows")
     return pred, true
@@ -163,6 +164,6 @@ def require_forest(taxonomy: Taxonomy) -> None:
         )
 
 
-def _rows(Y: csr_array) -> Rows:
+def as_rows(Y: csr_array) -> Rows:
     """Return row pointers and nodes in the types the kernels are compiled for."""
     return Y.indptr.astype(np.int64, copy=False), Y.indices.astype(np.int32, copy=False)

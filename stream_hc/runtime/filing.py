@@ -4,22 +4,27 @@ A pure state machine: the same documents in the same order give the same answers
 they are cut into batches. What is wrong with a document is found before anything changes.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from stream_hc.losses import h_loss, zero_one
-from stream_hc.runtime.answers import write_predictions
+from stream_hc.losses.mistakes import as_rows, charged_by_h
+from stream_hc.runtime.answers import Answers, Signature
+from stream_hc.runtime.preparing import Prepared, Preparer
 from stream_hc.runtime.records import Document, Prediction, RecordError
 from stream_hc.taxonomy import CostScheme, Taxonomy
-from stream_hc.vectorize import FeatureError, Rows, TextVectorizer, from_dict
+from stream_hc.vectorize import Rows, TextVectorizer, joined
 
 __all__ = ["Filed", "Filer", "OnlineLearner"]
+
+
+NOTHING = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 class OnlineLearner(Protocol):
@@ -44,12 +49,20 @@ class OnlineLearner(Protocol):
 
 @dataclass(frozen=True)
 class Filed:
-    """What became of a batch: an answer or an error for each document, the losses of those with labels."""
+    """What became of a batch: answers, errors by the place of their document, losses of those with labels."""
 
-    outcomes: list[Prediction | RecordError]
+    answers: Answers
+    errors: dict[int, RecordError]
     n_labelled: int
     h_loss: float
     zero_one: float
+
+    @cached_property
+    def outcomes(self) -> list[Prediction | RecordError]:
+        """The answer or the error of each document, in order."""
+        predictions = iter(self.answers.predictions())
+        n_documents = len(self.answers) + len(self.errors)
+        return [self.errors.get(row) or next(predictions) for row in range(n_documents)]
 
 
 class Filer:
@@ -99,9 +112,18 @@ class Filer:
         self.taxonomy = taxonomy
         self.learner = learner
         self.vectorizer = vectorizer
-        self.model = model or type(learner).__name__
         self._costs = taxonomy.costs(costs)
-        self._known = frozenset(taxonomy.nodes)
+        self._signature = Signature(taxonomy, model or type(learner).__name__)
+        self._preparer = Preparer(taxonomy, vectorizer)
+
+    @property
+    def model(self) -> str:
+        """The name of the learner in the predictions."""
+        return self._signature.model
+
+    @model.setter
+    def model(self, name: str) -> None:
+        self._signature = Signature(self.taxonomy, name)
 
     @property
     def version(self) -> int:
@@ -130,103 +152,49 @@ class Filer:
 
     def file(self, documents: Sequence[Document]) -> Filed:
         """Answer each document in order, and learn from those with labels."""
-        outcomes: list[Any] = [self._prepare(document) for document in documents]
-        kept = [row for row, outcome in enumerate(outcomes) if not isinstance(outcome, RecordError)]
-        accepted = [documents[row] for row in kept]
-        X = self._rows(accepted, [outcomes[row] for row in kept])
-        n_labelled, h_sum, wrong = 0, 0.0, 0.0
+        return self._answer(self._preparer.prepare(documents))
+
+    def file_all(self, batches: Iterable[Sequence[Document]]) -> Iterator[Filed]:
+        """Do the same with one batch after the other; a second thread learns from one while the next is read.
+
+        The vectorizer has then seen more texts than the learner: only after the last batch is the filer fit
+        to be saved, or to go on with other documents.
+        """
+        with ThreadPoolExecutor(1, "learner") as learner:
+            last: Future[Filed] | None = None
+            for documents in batches:
+                batch = self._preparer.prepare(documents)
+                filed = None if last is None else last.result()
+                last = learner.submit(self._answer, batch)
+                if filed is not None:
+                    yield filed
+            if last is not None:
+                yield last.result()
+
+    def _answer(self, batch: Prepared) -> Filed:
+        """Predict row by row, and learn from those with labels."""
+        X, Y, is_labelled = batch.X, batch.Y, batch.is_labelled
+        versions = self.version + np.cumsum(is_labelled) - is_labelled
+        parts = [NOTHING]
+        h_sum, wrong = 0.0, 0.0
         first = 0
-        for labelled, run in groupby(document.labels is not None for document in accepted):
+        for labelled, run in groupby(is_labelled.tolist()):
             last = first + sum(1 for _ in run)
-            part, Y = accepted[first:last], None
+            if last - first < is_labelled.size:
+                X, Y = batch.X[first:last], batch.Y[first:last]
             if labelled:
-                Y = self.taxonomy.encode([document.labels or () for document in part])
-            predictions, predicted = self._answer(part, X[first:last], Y)
-            for row, prediction in zip(kept[first:last], predictions, strict=True):
-                outcomes[row] = prediction
-            if Y is not None:
-                n_labelled += len(part)
-                h_sum += float(h_loss(self.taxonomy, predicted, Y, self._costs).sum())
-                wrong += float(zero_one(self.taxonomy, predicted, Y).sum())
+                scored = self.learner.predict_then_learn(X, Y, scores=True)
+                h, zero_one = self._losses(scored, Y)
+                h_sum, wrong = h_sum + h, wrong + zero_one
+            else:
+                scored = self.learner.predict_many(X, scores=True)
+            parts.append(Rows(*as_rows(scored), scored.data))
             first = last
-        return Filed(outcomes, n_labelled, h_sum, wrong)
+        answers = Answers(self._signature, batch.documents, joined(parts), versions)
+        return Filed(answers, batch.errors, int(is_labelled.sum()), h_sum, wrong)
 
-    # Documents -> rows
-
-    def _prepare(self, document: Document) -> Rows | RecordError | None:
-        """Return the row of features or a vector, None for a text, or what is wrong. Changes nothing."""
-        if document.labels and not self._known.issuperset(document.labels):
-            unknown = next(label for label in document.labels if label not in self._known)
-            return RecordError("unknown_label", f"{repr(unknown)[:80]} is not in the taxonomy")
-        if document.text is not None:
-            return None
-        n_features = self.learner.n_features
-        if document.vector is not None and len(document.vector) > n_features:
-            detail = f"{len(document.vector)} numbers, the learner has n_features={n_features}"
-            return RecordError("vector_too_long", detail)
-        try:
-            if document.features is not None:
-                return _unit(from_dict(cast(dict[Hashable, float], document.features), n_features))
-        except FeatureError as error:
-            return RecordError("number_out_of_range", str(error))
-        return _unit(_dense(document.vector or []))
-
-    def _rows(self, documents: Sequence[Document], prepared: Sequence[Rows | None]) -> csr_array:
-        """Return all documents as one sparse array. The vectorizer learns the texts on the way."""
-        texts = [document.text for document in documents if document.text is not None]
-        matrix = self.vectorizer.learn_transform(texts)
-        if len(texts) == len(documents):
-            return matrix
-        of_text = iter(zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True))
-        indices: list[NDArray[Any]] = []
-        values: list[NDArray[Any]] = []
-        for row in prepared:
-            begin, end = next(of_text) if row is None else (0, row.indices.size)
-            indices.append(matrix.indices[begin:end] if row is None else row.indices)
-            values.append(matrix.data[begin:end] if row is None else row.values)
-        return _matrix(indices, values, self.learner.n_features)
-
-    # Rows -> answers
-
-    def _answer(
-        self, documents: Sequence[Document], X: csr_array, Y: csr_array | None
-    ) -> tuple[list[Prediction], csr_array]:
-        """Answer documents that are all labelled or all not; learn from them if they are."""
-        version = self.version
-        if Y is None:
-            predicted = self.learner.predict_many(X, scores=True)
-        else:
-            predicted = self.learner.predict_then_learn(X, Y, scores=True)
-        predictions = write_predictions(
-            self.taxonomy, documents, predicted, self.model, version, learning=Y is not None
-        )
-        # A margin of exactly 0 may be a prediction, too: as a number it would be taken for none.
-        predicted.data = np.ones(predicted.data.size, np.bool_)
-        return predictions, predicted
-
-
-def _dense(vector: list[float]) -> Rows:
-    values = np.array(vector, np.float32)
-    indices = np.flatnonzero(values).astype(np.int32)
-    return Rows(np.array([0, indices.size], np.int64), indices, values[indices])
-
-
-def _unit(row: Rows) -> Rows:
-    """Scale a row to length 1; one without features stays as it is."""
-    values = row.values.astype(np.float64)
-    length = float(np.sqrt(np.sum(values * values)))
-    if length == 0.0:
-        return row
-    scaled = (values / length).astype(np.float32)
-    used = scaled != 0  # beside a very large number a very small one vanishes
-    return Rows(np.array([0, int(used.sum())], np.int64), row.indices[used], scaled[used])
-
-
-def _matrix(indices: list[NDArray[Any]], values: list[NDArray[Any]], n_columns: int) -> csr_array:
-    indptr = np.zeros(len(indices) + 1, np.int64)
-    np.cumsum([row.size for row in indices], out=indptr[1:])
-    matrix = csr_array(
-        (np.concatenate(values), np.concatenate(indices), indptr), shape=(len(indices), n_columns)
-    )
-    matrix.has_canonical_format = True
-    return matrix
+    def _losses(self, scored: csr_array, Y: csr_array) -> tuple[float, float]:
+        """Return the sums of H-loss and zero-one loss."""
+        ptr, nodes = charged_by_h(self.taxonomy, as_rows(scored), as_rows(Y))
+        # Where anything is wrong, there is a first mistake.
+        return float(self._costs[nodes].sum()), float(np.count_nonzero(np.diff(ptr)))

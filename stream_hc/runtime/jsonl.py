@@ -1,7 +1,7 @@
 """Lines from a file or a pipe, in the batches in which they arrive.
 
 A reader takes what is there and hands out the lines that are complete: in a pipe each line as soon as it has
-ended, from a file a few hundred at a time. A line that is too long is dropped while it is read, all but its
+ended, from a file some thousand at a time. A line that is too long is dropped while it is read, all but its
 beginning, so that memory stays bounded whatever comes in.
 """
 
@@ -19,7 +19,7 @@ from stream_hc.runtime.records import MAX_LINE_BYTES
 
 __all__ = ["Line", "LineReader", "Readable", "SourceError", "open_lines"]
 
-CHUNK = 2**18
+CHUNK = 2**20
 KEPT_OF_TOO_LONG = 1_000  # bytes, for the error message and the file of rejects
 BOM = b"\xef\xbb\xbf"
 

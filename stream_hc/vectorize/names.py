@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_hc.kernels import Ints, Longs
+from stream_hc.kernels import Bytes, Ints, Longs
 from stream_hc.kernels.tokens import LONGEST_NAME, Names
 from stream_hc.vectorize.hashing import hash_features
 
@@ -51,11 +51,11 @@ class NameTable:
         names = iter(self._decoded(columns[self.arrays.known[columns]]))
         return [next(names) if known else None for known in self.arrays.known[columns].tolist()]
 
-    def forget_rare(self, seen_in: Longs) -> None:
+    def forget_rare(self, seen_in: Ints) -> None:
         """Make room in a full table; `seen_in` holds the document frequency of every column."""
         columns, ends, texts = self.arrays.column_of, self.arrays.ends, self.arrays.texts
         # One number to compare by: the frequency, then the column. No two are equal.
-        rank = np.minimum(seen_in[columns], FREQUENT) * FREQUENT - columns
+        rank = np.minimum(seen_in[columns].astype(np.int64), FREQUENT) * FREQUENT - columns
         n_forgotten = self.limit - self.limit // 2
         kept = rank > np.partition(rank, n_forgotten - 1)[n_forgotten - 1]
         sizes = np.diff(ends)
@@ -68,7 +68,7 @@ class NameTable:
         lines = "\n".join(self._decoded(named))
         return {"named": named, "terms": np.frombuffer(lines.encode(), np.uint8).copy()}
 
-    def restore(self, state: Mapping[str, Any], seen_in: Longs) -> None:
+    def restore(self, state: Mapping[str, Any], seen_in: Ints) -> None:
         """Take over the names of a state, or raise a `ValueError` that says what is wrong with it."""
         named, terms = state["named"], state["terms"]
         if (named.dtype, terms.dtype) != (np.int32, np.uint8) or (named.ndim, terms.ndim) != (1, 1):
@@ -92,7 +92,7 @@ class NameTable:
             raise ValueError("a name does not belong to its column")
         self._fill(named, np.array([len(name) for name in encoded], np.int64), terms[terms != ord("\n")])
 
-    def _fill(self, columns: Ints, sizes: Longs, texts: NDArray[np.uint8]) -> None:
+    def _fill(self, columns: Ints, sizes: Longs, texts: Bytes) -> None:
         n = columns.size
         self.arrays.column_of[:n] = columns
         self.arrays.ends[1 : n + 1] = np.cumsum(sizes)

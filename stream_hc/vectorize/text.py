@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from stream_hc.checks import whole_number
 from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels.tokens import token_columns
-from stream_hc.kernels.weighting import weigh_rows
+from stream_hc.kernels.weighting import MOST_SEEN, weigh_rows
 from stream_hc.vectorize.names import NameTable
 from stream_hc.vectorize.rows import joined
 from stream_hc.vectorize.words import terms, text_of, utf8, word_characters
@@ -28,7 +28,7 @@ class TextVectorizer(base.Transformer):
     A token is a maximal run of two or more word characters (as Python's `re` sees them). A term's weight is
     tf · idf with tf = 1 + ln(count) and idf = ln((n + 1) / (df + 1/2)), where n and df count the texts given
     to `learn` so far; it is positive even for the first text and for a term in every text. The row is then
-    scaled to length 1.
+    scaled to length 1. A term is counted in 2³¹ − 1 texts at most.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class TextVectorizer(base.Transformer):
         self.idf = idf
         self.norm = norm
         self.names = names
-        self._seen_in = np.zeros(n_features, np.int64)
+        self._seen_in = np.zeros(n_features, np.int32)  # half the size of int64: a cache holds twice as many
         self._n_documents = np.zeros(1, np.int64)
         self._names = NameTable(names, n_features)
 
@@ -164,7 +164,7 @@ class TextVectorizer(base.Transformer):
             "names": self.names,
             "n_documents": self.n_documents,
             "columns": used.astype(np.int32),
-            "seen_in": self._seen_in[used],
+            "seen_in": self._seen_in[used].astype(np.int64),
             **self._names.state(),
         }
 
@@ -186,7 +186,7 @@ class TextVectorizer(base.Transformer):
             used.min() >= 0 and used.max() < model.n_features and (np.diff(used) > 0).all()
         ):
             raise ValueError(f"columns must ascend and lie below n_features={model.n_features}")
-        if not ((seen_in > 0) & (seen_in <= n_documents)).all():
+        if not ((seen_in > 0) & (seen_in <= min(n_documents, MOST_SEEN))).all():
             raise ValueError("document frequencies must lie between 1 and the number of documents")
         if state.keys() != model.state().keys():
             raise ValueError(f"unknown entries: {sorted(state.keys() - model.state().keys())}")

@@ -43,12 +43,13 @@ def as_bytes(outcomes: list[Prediction | RecordError]) -> list[bytes]:
 
 
 @settings(deadline=None)
-@given(documents, st.lists(st.integers(0, 12)), st.sampled_from(sorted(LEARNERS)))
-def test_batches_do_not_matter(docs: list[Document], cuts: list[int], name: str) -> None:
+@given(documents, st.lists(st.integers(0, 12)), st.sampled_from(sorted(LEARNERS)), st.booleans())
+def test_batches_do_not_matter(docs: list[Document], cuts: list[int], name: str, ahead: bool) -> None:
     whole, piecewise = filer_for(name), filer_for(name)
     expected = whole.file(docs)
     ends = sorted({0, len(docs), *(cut for cut in cuts if cut < len(docs))})
-    parts = [piecewise.file(docs[first:last]) for first, last in pairwise(ends)]
+    pieces = [docs[first:last] for first, last in pairwise(ends)]
+    parts = list(piecewise.file_all(pieces)) if ahead else [piecewise.file(piece) for piece in pieces]
     assert as_bytes([outcome for part in parts for outcome in part.outcomes]) == as_bytes(expected.outcomes)
     assert dump_bytes(piecewise.parts()) == dump_bytes(whole.parts())
     assert sum(part.n_labelled for part in parts) == expected.n_labelled == whole.version
@@ -63,9 +64,8 @@ def test_scores_are_the_margins_before_learning(docs: list[Document]) -> None:
     for document in docs:
         outcome = filer.file([document]).outcomes[0]
         if isinstance(outcome, Prediction):
-            prepared = twin._prepare(document)
-            assert not isinstance(prepared, RecordError)
-            margins = twin.learner.margins(twin._rows([document], [prepared]))[0]  # type: ignore[attr-defined]
+            X = twin._preparer.prepare([document]).X
+            margins = twin.learner.margins(X)[0]  # type: ignore[attr-defined]
             expected = {label: round(float(margins[TREE.index(label)]), 6) for label in outcome.path_labels}
             assert outcome.scores == expected
         twin = Filer.from_parts(load_bytes(dump_bytes(filer.parts())))
@@ -149,15 +149,15 @@ def test_a_bad_document_changes_nothing(document: Document, reason: str) -> None
 def test_features_and_vectors_are_scaled_to_length_one() -> None:
     filer = filer_for()
     rows = [
-        filer._prepare(Document("1", **content))
+        filer._preparer.row(Document("1", **content))
         for content in ({"features": {"a": 1e12, "b": 1e-38}}, {"text": "a"})
     ]
     assert rows[1] is None
     assert rows[0].values.tolist() == [1.0]  # type: ignore[union-attr]
-    vector = filer._prepare(Document("1", vector=[0.0, 3.0, 0.0, 4.0]))
+    vector = filer._preparer.row(Document("1", vector=[0.0, 3.0, 0.0, 4.0]))
     assert vector.indices.tolist() == [1, 3]  # type: ignore[union-attr]
     np.testing.assert_allclose(vector.values, [0.6, 0.8], rtol=1e-6)  # type: ignore[union-attr]
-    zero = filer._prepare(Document("1", vector=[0.0, 0.0]))
+    zero = filer._preparer.row(Document("1", vector=[0.0, 0.0]))
     assert zero.indices.size == 0  # type: ignore[union-attr]
 
 

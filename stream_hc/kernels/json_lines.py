@@ -1,0 +1,135 @@
+"""Predicted rows -> lines of JSON, all of a batch in one buffer.
+
+What is a string already comes as JSON: quoted and escaped, one after another in a buffer of bytes.
+"""
+
+import numpy as np
+from numba import njit
+
+from stream_hc.kernels import Bools, Bytes, Ints, Longs
+
+__all__ = ["FIXED", "LARGEST", "LONGEST_NUMBER", "prediction_lines"]
+
+LARGEST = 10**15  # millionths: up to here all digits of a double are right
+LONGEST_NUMBER = 20  # bytes: a sign, a point and the digits of LARGEST; or 19 digits of a version
+
+ID = np.frombuffer(b'{"id":', np.uint8)
+LABELS = np.frombuffer(b',"labels":[', np.uint8)
+PATH_LABELS = np.frombuffer(b'],"path_labels":[', np.uint8)
+SCORES = np.frombuffer(b'],"scores":{', np.uint8)
+MODEL = np.frombuffer(b'},"model":', np.uint8)
+VERSION = np.frombuffer(b',"model_version":', np.uint8)
+TS = np.frombuffer(b',"ts":', np.uint8)
+END = np.frombuffer(b"}\n", np.uint8)
+FIXED = sum(part.size for part in (ID, LABELS, PATH_LABELS, SCORES, MODEL, VERSION, TS, END))
+
+ZERO, COMMA, POINT, MINUS, COLON, NEWLINE = 0x30, 0x2C, 0x2E, 0x2D, 0x3A, 0x0A
+NULL = 0x6E  # the n of null: no other JSON begins like it
+
+
+@njit(cache=True, nogil=True)
+def put(out: Bytes, at: int, piece: Bytes, begin: int, end: int) -> int:
+    """Copy a piece to `out`; return where it ends. Writes `out`."""
+    for k in range(begin, end):
+        out[at + k - begin] = piece[k]
+    return at + end - begin
+
+
+@njit(cache=True, nogil=True)
+def put_whole(out: Bytes, at: int, number: int) -> int:
+    """Write a number that is not negative; return where it ends. Writes `out`."""
+    end, rest = at + 1, number
+    while rest >= 10:
+        rest //= 10
+        end += 1
+    for k in range(end - 1, at - 1, -1):
+        out[k] = ZERO + number % 10
+        number //= 10
+    return end
+
+
+@njit(cache=True, nogil=True)
+def put_millionths(out: Bytes, at: int, number: int) -> int:
+    """Write a number of millionths with a point and no zeros behind; return where it ends. Writes `out`."""
+    if number < 0:
+        out[at] = MINUS
+        at, number = at + 1, -number
+    at = put_whole(out, at, number // 1_000_000)
+    rest, last = number % 1_000_000, 5
+    while last > 0 and rest % 10 == 0:
+        rest //= 10
+        last -= 1
+    out[at] = POINT
+    for k in range(last, -1, -1):
+        out[at + 1 + k] = ZERO + rest % 10
+        rest //= 10
+    return at + 2 + last
+
+
+@njit(cache=True, nogil=True)
+def line_end(lines: Bytes, begin: int) -> int:
+    """Return where the line that begins at `begin` ends: a newline inside a JSON string is escaped."""
+    while lines[begin] != NEWLINE:
+        begin += 1
+    return begin
+
+
+@njit(cache=True, nogil=True)
+def prediction_lines(
+    ids: Bytes,
+    stamps: Bytes,
+    model: Bytes,
+    versions: Longs,
+    indptr: Longs,
+    nodes: Ints,
+    millionths: Longs,
+    specific: Bools,
+    names: Bytes,
+    name_ptr: Longs,
+    out: Bytes,
+) -> int:
+    """Write a line for each row to `out`, which must be long enough; return the length. Writes `out`.
+
+    `ids` and `stamps` hold a line of JSON for each row (null for no time stamp); node i is called
+    `names[name_ptr[i]:name_ptr[i + 1]]`; `millionths` are the margins, `specific` marks the `labels`.
+    """
+    at = id_begin = stamp_begin = 0
+    for row in range(versions.size):
+        at = put(out, at, ID, 0, ID.size)
+        id_end = line_end(ids, id_begin)
+        at = put(out, at, ids, id_begin, id_end)
+        id_begin = id_end + 1
+        at = put(out, at, LABELS, 0, LABELS.size)
+        first, last = indptr[row], indptr[row + 1]
+        begin = at
+        for k in range(first, last):
+            if specific[k]:
+                if at > begin:
+                    out[at] = COMMA
+                    at += 1
+                at = put(out, at, names, name_ptr[nodes[k]], name_ptr[nodes[k] + 1])
+        at = put(out, at, PATH_LABELS, 0, PATH_LABELS.size)
+        for k in range(first, last):
+            if k > first:
+                out[at] = COMMA
+                at += 1
+            at = put(out, at, names, name_ptr[nodes[k]], name_ptr[nodes[k] + 1])
+        at = put(out, at, SCORES, 0, SCORES.size)
+        for k in range(first, last):
+            if k > first:
+                out[at] = COMMA
+                at += 1
+            at = put(out, at, names, name_ptr[nodes[k]], name_ptr[nodes[k] + 1])
+            out[at] = COLON
+            at = put_millionths(out, at + 1, millionths[k])
+        at = put(out, at, MODEL, 0, MODEL.size)
+        at = put(out, at, model, 0, model.size)
+        at = put(out, at, VERSION, 0, VERSION.size)
+        at = put_whole(out, at, versions[row])
+        stamp_end = line_end(stamps, stamp_begin)
+        if stamps[stamp_begin] != NULL:
+            at = put(out, at, TS, 0, TS.size)
+            at = put(out, at, stamps, stamp_begin, stamp_end)
+        stamp_begin = stamp_end + 1
+        at = put(out, at, END, 0, END.size)
+    return at
