@@ -172,13 +172,21 @@ def margin_rows(learner, xs):
     return np.array([[learner.margin(node, x) for node in range(len(learner.parents))] for x in xs])
 
 
+def predict_row(learner, x):
+    return learner.predict(x)
+
+
+def learn_row(learner, x, y):
+    learner.learn(x, y)
+
+
 def stream_rows(learner, xs, ys, delay):
     """Predict each document, then learn the one `delay` documents earlier; None never learns."""
     predictions = []
     for row, x in enumerate(xs):
-        predictions.append(learner.predict(x))
+        predictions.append(predict_row(learner, x))
         if delay is not None and row - delay >= 0:
-            learner.learn(xs[row - delay], ys[row - delay])
+            learn_row(learner, xs[row - delay], ys[row - delay])
     return predictions
 
 

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 import stream_hc.kernels
 from stream_hc.kernels import labels as label_kernels
 from stream_hc.kernels import linear, rows, tokens, weighting
+from stream_hc.learners.linear import edge_array
 from stream_hc.learners.table import WeightTable
+from stream_hc.taxonomy import Taxonomy
 from stream_hc.taxonomy.rows import to_csr
 from stream_hc.vectorize import feature_rows
 from tests import naive, naive_decoding, naive_losses, naive_rls
@@ -258,17 +260,11 @@ def run_kernel(taxonomy, xs, ys, rule, delay):
     )
     X = feature_rows(to_rows(xs), N_FEATURES)
     Y = to_csr([taxonomy.columns(labels) for labels in ys])
-    graph = linear.Graph(
-        taxonomy.parent_ptr,
-        taxonomy.parent_idx,
-        taxonomy.child_ptr,
-        taxonomy.child_idx,
-        taxonomy.roots.size,
-    )
+    edges = edge_array(taxonomy)
     predictions, row = [], 0
     while True:
         reached, ptr, nodes, scores = linear.stream_rows(
-            *table.model, *graph, *rule, *X, *Y, row, len(xs), delay
+            *table.model, edges, *rule, *X, *Y, row, len(xs), delay
         )
         predictions += from_csr(ptr, nodes)
         assert scores.size == nodes.size
@@ -279,6 +275,38 @@ def run_kernel(taxonomy, xs, ys, rule, delay):
     margins = np.empty((len(xs), table.model.weights.shape[1]), np.float32)
     linear.margin_rows(table.model.slots, table.model.weights, *X, margins)
     return predictions, margins[:, : len(taxonomy)], table
+
+
+def run_one_by_one(taxonomy, xs, ys, rule):
+    """Predict and learn document by document, from a table that must grow on the way."""
+    table = WeightTable(N_FEATURES, len(taxonomy), with_variances=rule.kind == linear.AROW)
+    table.model = table.model._replace(
+        weights=table.model.weights[:1].copy(), variances=table.model.variances[:1].copy()
+    )
+    edges = edge_array(taxonomy)
+    predictions = []
+    for x, labels in zip(xs, ys, strict=True):
+        _, features, values = feature_rows(to_rows([x]), N_FEATURES)
+        y = np.array(taxonomy.columns(labels), np.int32)
+        slots, _, weights, _ = table.model
+        decision = (rule.threshold, rule.zero_is_on)
+        predictions.append(linear.predict_row(slots, weights, edges, *decision, features, values).tolist())
+        while not linear.learn_row(*table.model, edges, *rule, features, values, y):
+            table.reserve(features.size)
+    return predictions, table
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(stream=streams(), zero_is_on=st.booleans())
+def test_one_by_one_is_what_a_batch_is(rule, stream, zero_is_on):
+    how = linear.Rule(RULES[rule], 0.5, 0.0, zero_is_on)
+    expected, _, batch = run_kernel(*stream, how, 0)
+    predictions, table = run_one_by_one(*stream, how)
+    assert predictions == expected
+    ours, theirs = table.state(), batch.state()
+    assert {name: array.tobytes() for name, array in ours.items()} == {
+        name: array.tobytes() for name, array in theirs.items()
+    }
 
 
 @pytest.mark.parametrize("rule", ["path", "node", "flat"])
@@ -297,7 +325,7 @@ def test_perceptrons_equal_their_twin_exactly(rule, stream, threshold, zero_is_o
     predictions, margins, table = run_kernel(taxonomy, xs, ys, how, delay)
     assert predictions == [sorted(row) for row in expected]
     assert margins.tolist() == naive.margin_rows(twin, xs).reshape(margins.shape).tolist()
-    assert table.model.n_updates.tolist() == twin.n_updates
+    assert table.n_updates.tolist() == twin.n_updates
 
 
 class WatchedLearner(naive.NodeLearner):
@@ -321,7 +349,7 @@ def test_margin_learners_equal_their_twin(rule, strength, stream, threshold, del
     how = linear.Rule(RULES[rule], strength, threshold, False)
     predictions, margins, table = run_kernel(taxonomy, xs, ys, how, delay)
     # Where y m is 1 up to rounding, float32 and float64 may rightly disagree about an update.
-    assume(table.model.n_updates.tolist() == twin.n_updates)
+    assume(table.n_updates.tolist() == twin.n_updates)
     assert margins == pytest.approx(naive.margin_rows(twin, xs).reshape(margins.shape), abs=2e-4)
     if not twin.close_call:
         assert predictions == [sorted(row) for row in expected]
@@ -332,10 +360,9 @@ def test_arow_variances_equal_the_formula():
     table = WeightTable(4, 1, with_variances=True)
     xs, ys = [{0: 1.0, 1: 0.5}, {1: 0.25, 2: 1.0}, {0: 0.5}], [{0}, set(), {0}]
     naive.stream_rows(learner, xs, ys, 0)
-    no_ptr, no_idx = np.zeros(2, np.int64), np.zeros(0, np.int32)
-    graph = linear.Graph(no_ptr, no_idx, no_ptr, no_idx, 1)
+    edges = edge_array(Taxonomy.flat(["alone"]))
     X, Y = feature_rows(to_rows(xs, 4), 4), to_csr([[0], [], [0]])
-    linear.stream_rows(*table.model, *graph, *linear.Rule(linear.AROW, 0.1, 0.0, False), *X, *Y, 0, 3, 0)
+    linear.stream_rows(*table.model, edges, *linear.Rule(linear.AROW, 0.1, 0.0, False), *X, *Y, 0, 3, 0)
     for feature in range(3):
         row = table.model.slots[feature]
         assert row > 0

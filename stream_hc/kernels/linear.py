@@ -4,8 +4,9 @@ Weights are feature-major: `weights[slots[feature]]` holds the weights of one fe
 document costs one contiguous row for each of its features. `slots` is 0 for a feature without a row, and row
 0 is never written: it holds the weights (0) and variances (1) of everything not seen yet.
 
-Numba unpacks named tuples slowly, several microseconds a call: the two kernels that are called from outside
-take their fields one by one (`stream_rows(*model, *graph, ...)`) and put them together again inside.
+Numba unpacks named tuples slowly, several microseconds a call, and every array costs a tenth of one: the
+kernels that are called from outside take fields one by one (`stream_rows(*model, edges, ...)`) and put them
+together again inside.
 """
 
 from typing import NamedTuple
@@ -15,30 +16,39 @@ from numba import njit
 
 from stream_hc.kernels import Array, Bools, Doubles, Floats, Ints, Longs
 
-__all__ = ["Graph", "Model", "Rule", "Scratch", "margin_rows", "stream_rows"]
+__all__ = ["Model", "Rule", "learn_row", "margin_rows", "predict_row", "stream_rows"]
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 PERCEPTRON, NODE_PERCEPTRON, FLAT_PERCEPTRON, AROW, PASSIVE_AGGRESSIVE = 0, 1, 2, 3, 4
 
 
 class Model(NamedTuple):
-    """What is learned: `n_rows[0]` rows are in use, row 0 included."""
+    """What is learned: `counts[0]` rows are in use, with row 0; node i was updated `counts[1 + i]` times."""
 
     slots: Ints
-    n_rows: Longs
+    counts: Longs
     weights: Floats
     variances: Floats
-    n_updates: Longs
 
 
 class Graph(NamedTuple):
     """Parents and children of every node, in CSR form; the first `n_roots` nodes are the roots."""
 
-    parent_ptr: Longs
+    parent_ptr: Ints
     parent_idx: Ints
-    child_ptr: Longs
+    child_ptr: Ints
     child_idx: Ints
     n_roots: int
+
+
+@njit(cache=True, nogil=True)
+def graph_in(edges: Ints) -> Graph:
+    """Return the graph behind the array that `edge_array` made: one argument of a call instead of five."""
+    n_nodes, n_edges, n_roots = edges[0], edges[1], edges[2]
+    a = 3 + n_nodes + 1
+    b = a + n_edges
+    c = b + n_nodes + 1
+    return Graph(edges[3:a], edges[a:b], edges[b:c], edges[c:], int(n_roots))
 
 
 class Rule(NamedTuple):
@@ -190,7 +200,7 @@ def find_steps(graph: Graph, rule: Rule, labels: Ints, square: float, scratch: S
 @njit(cache=True, nogil=True)
 def has_room(model: Model, features: Ints) -> bool:
     """Whether there are rows left for those of the features that have none yet."""
-    room = model.weights.shape[0] - model.n_rows[0]
+    room = model.weights.shape[0] - model.counts[0]
     if features.size <= room:
         return True
     count = 0
@@ -203,10 +213,10 @@ def has_room(model: Model, features: Ints) -> bool:
 def claim_row(model: Model, feature: int) -> int:
     """Return the row of a feature, a fresh one if it has none. Writes `model`."""
     if model.slots[feature] == 0:
-        model.slots[feature] = model.n_rows[0]
+        model.slots[feature] = model.counts[0]
         if model.variances.shape[0] > 1:
-            model.variances[model.n_rows[0]] = 1.0
-        model.n_rows[0] += 1
+            model.variances[model.counts[0]] = 1.0
+        model.counts[0] += 1
     return int(model.slots[feature])
 
 
@@ -218,7 +228,7 @@ def add_steps(model: Model, features: Ints, values: Floats, nodes: Ints, steps: 
         for i in range(nodes.size):
             weights[nodes[i]] += steps[i] * values[k]
     for i in range(nodes.size):
-        model.n_updates[nodes[i]] += 1
+        model.counts[1 + nodes[i]] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -245,7 +255,7 @@ def add_confident_steps(
     for i in range(nodes.size):
         betas[i] = 1.0 / (spreads[i] + strength)
         steps[i] *= betas[i]
-        model.n_updates[nodes[i]] += 1
+        model.counts[1 + nodes[i]] += 1
     for k in range(features.size):
         row = claim_row(model, features[k])
         weights, variances = model.weights[row], model.variances[row]
@@ -269,9 +279,7 @@ def twice_as_long(array: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def predict_row(
-    model: Model, graph: Graph, rule: Rule, features: Ints, values: Floats, scratch: Scratch
-) -> int:
+def judge(model: Model, graph: Graph, rule: Rule, features: Ints, values: Floats, scratch: Scratch) -> int:
     """Compute margins and decisions of a document; return the number of nodes that are on."""
     for k in range(scratch.n_on[0]):
         scratch.on[scratch.found[k]] = False
@@ -281,10 +289,10 @@ def predict_row(
 
 
 @njit(cache=True, nogil=True)
-def learn_row(
+def update(
     model: Model, graph: Graph, rule: Rule, features: Ints, values: Floats, labels: Ints, scratch: Scratch
 ) -> None:
-    """Update the nodes that need it, by what `predict_row` found out. Writes `model`."""
+    """Update the nodes that need it, by what `judge` found out. Writes `model`."""
     square = 0.0
     if rule.kind == PASSIVE_AGGRESSIVE:
         for k in range(features.size):
@@ -304,29 +312,84 @@ def learn_row(
 
 
 @njit(cache=True, nogil=True)
+def new_scratch(n_nodes: int, width: int) -> Scratch:
+    """Return room to work in, in few pieces: each costs as much as a small document."""
+    ints, doubles = np.empty(2 * n_nodes, np.int32), np.empty((3, n_nodes), np.float64)
+    bools = np.zeros(2 * n_nodes, np.bool_)
+    return Scratch(
+        np.empty(width, np.float32),
+        bools[:n_nodes],
+        ints[:n_nodes],
+        np.zeros(1, np.int64),
+        bools[n_nodes:],
+        ints[n_nodes:],
+        doubles[0],
+        doubles[1:],
+    )
+
+
+@njit(cache=True, nogil=True)
 def margin_rows(
     slots: Ints, weights: Floats, indptr: Longs, indices: Ints, values: Floats, margins: Floats
 ) -> None:
     """Compute the margins of every document at every node. Writes `margins` (n × width)."""
-    nothing = np.zeros(0, np.int64)
-    model = Model(slots, nothing, weights, weights, nothing)
+    model = Model(slots, np.zeros(0, np.int64), weights, weights)
     for row in range(margins.shape[0]):
         part = slice(indptr[row], indptr[row + 1])
         margin_row(model, indices[part], values[part], margins[row])
 
 
 @njit(cache=True, nogil=True)
-def stream_rows(
+def predict_row(
     slots: Ints,
-    n_rows: Longs,
+    weights: Floats,
+    edges: Ints,
+    threshold: float,
+    zero_is_on: bool,
+    features: Ints,
+    values: Floats,
+) -> Ints:
+    """Return the nodes that are on for one document."""
+    graph, n_nodes = graph_in(edges), edges[0]
+    margins, found = np.empty(weights.shape[1], np.float32), np.empty(n_nodes, np.int32)
+    margin_row(Model(slots, np.zeros(0, np.int64), weights, weights), features, values, margins)
+    on = np.zeros(n_nodes, np.bool_)
+    return found[: decide_row(graph, Rule(0, 0.0, threshold, zero_is_on), margins, on, found)]
+
+
+@njit(cache=True, nogil=True)
+def learn_row(
+    slots: Ints,
+    counts: Longs,
     weights: Floats,
     variances: Floats,
-    n_updates: Longs,
-    parent_ptr: Longs,
-    parent_idx: Ints,
-    child_ptr: Longs,
-    child_idx: Ints,
-    n_roots: int,
+    edges: Ints,
+    kind: int,
+    strength: float,
+    threshold: float,
+    zero_is_on: bool,
+    features: Ints,
+    values: Floats,
+    labels: Ints,
+) -> bool:
+    """Learn one document; False where the weights might run out of rows. Writes the model."""
+    model, rule = Model(slots, counts, weights, variances), Rule(kind, strength, threshold, zero_is_on)
+    if not has_room(model, features):
+        return False
+    graph, scratch = graph_in(edges), new_scratch(edges[0], weights.shape[1])
+    judge(model, graph, rule, features, values, scratch)
+    if features.size > 0:
+        update(model, graph, rule, features, values, labels, scratch)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def stream_rows(
+    slots: Ints,
+    counts: Longs,
+    weights: Floats,
+    variances: Floats,
+    edges: Ints,
     kind: int,
     strength: float,
     threshold: float,
@@ -342,25 +405,14 @@ def stream_rows(
 ) -> tuple[int, Longs, Ints, Floats]:
     """Predict document after document and learn each `delay` documents later; never, if `delay` is negative.
 
-    The arguments are the fields of Model, Graph and Rule, then documents and labels in CSR form, the labels
-    closed upward. Returns the row reached, and the predictions of the rows before it in CSR form: pointers,
-    nodes and their margins. It stops before `stop` where the weights might run out of rows: make room and
-    call again from the row reached. Writes the model.
+    The arguments are the fields of Model, the graph as an array, the fields of Rule, then documents and
+    labels in CSR form, the labels closed upward. Returns the row reached, and the predictions of the rows
+    before it in CSR form: pointers, nodes and their margins. It stops before `stop` where the weights might
+    run out of rows: make room and call again from the row reached. Writes the model.
     """
-    model = Model(slots, n_rows, weights, variances, n_updates)
-    graph = Graph(parent_ptr, parent_idx, child_ptr, child_idx, n_roots)
-    rule = Rule(kind, strength, threshold, zero_is_on)
-    n_nodes = n_updates.size
-    scratch = Scratch(
-        np.zeros(weights.shape[1], np.float32),
-        np.zeros(n_nodes, np.bool_),
-        np.empty(n_nodes, np.int32),
-        np.zeros(1, np.int64),
-        np.zeros(n_nodes, np.bool_),
-        np.empty(n_nodes, np.int32),
-        np.empty(n_nodes, np.float64),
-        np.empty((2, n_nodes), np.float64),
-    )
+    model, rule = Model(slots, counts, weights, variances), Rule(kind, strength, threshold, zero_is_on)
+    graph, n_nodes = graph_in(edges), int(edges[0])
+    scratch = new_scratch(n_nodes, weights.shape[1])
     predicted_ptr = np.zeros(stop - start + 1, np.int64)
     predicted = np.empty(4 * (stop - start) + n_nodes, np.int32)
     scores = np.empty(predicted.size, np.float32)
@@ -372,7 +424,7 @@ def stream_rows(
         if n_features > 0 and not has_room(model, x_idx[x_ptr[learned] : x_ptr[learned + 1]]):
             break
         part = slice(x_ptr[row], x_ptr[row + 1])
-        n_on = predict_row(model, graph, rule, x_idx[part], x_values[part], scratch)
+        n_on = judge(model, graph, rule, x_idx[part], x_values[part], scratch)
         if size + n_on > predicted.size:
             predicted, scores = twice_as_long(predicted), twice_as_long(scores)
         for k in range(n_on):
@@ -385,7 +437,7 @@ def stream_rows(
             continue
         part = slice(x_ptr[learned], x_ptr[learned + 1])
         if delay > 0:  # the model has moved on since this document was predicted
-            predict_row(model, graph, rule, x_idx[part], x_values[part], scratch)
+            judge(model, graph, rule, x_idx[part], x_values[part], scratch)
         labels = y_idx[y_ptr[learned] : y_ptr[learned + 1]]
-        learn_row(model, graph, rule, x_idx[part], x_values[part], labels, scratch)
+        update(model, graph, rule, x_idx[part], x_values[part], labels, scratch)
     return row, predicted_ptr[: row - start + 1].copy(), predicted[:size].copy(), scores[:size].copy()

@@ -22,6 +22,7 @@ LOW_32 = np.uint64(0xFFFFFFFF)
 BITS_13, BITS_16 = np.uint64(13), np.uint64(16)
 
 FINE, OUT_OF_RANGE, UNKNOWN = 0, 1, 2
+BUCKETS, MANY = 64, 1024
 
 
 @njit(cache=True, nogil=True)
@@ -80,6 +81,38 @@ def sum_up(numbers: Doubles, order: Longs) -> float:
 
 
 @njit(cache=True, nogil=True)
+def sort_order(order: Longs, n_features: int) -> Longs:
+    """Return the numbers in ascending order; their upper halves are columns, spread evenly by a hash.
+
+    In buckets by the upper bits of the column nearly all are in place, and insertion does the rest. Very long
+    documents are sorted in the common way: somebody might have chosen names of one bucket.
+    """
+    if order.size > MANY:
+        order.sort()
+        return order
+    shift = 32
+    while (n_features - 1) >> (shift - 32) >= BUCKETS:
+        shift += 1
+    starts = np.zeros(BUCKETS + 1, np.int32)
+    for number in order:
+        starts[(number >> shift) + 1] += 1
+    for bucket in range(BUCKETS):
+        starts[bucket + 1] += starts[bucket]
+    placed = np.empty(order.size, np.int64)
+    for number in order:
+        bucket = number >> shift
+        placed[starts[bucket]] = number
+        starts[bucket] += 1
+    for k in range(1, placed.size):
+        number, place = placed[k], k
+        while place > 0 and placed[place - 1] > number:
+            placed[place] = placed[place - 1]
+            place -= 1
+        placed[place] = number
+    return placed
+
+
+@njit(cache=True, nogil=True)
 def sorted_row(
     hashes: Longs, numbers: Doubles, n_features: int, largest: float
 ) -> tuple[int, Longs, Ints, Floats]:
@@ -88,11 +121,11 @@ def sorted_row(
     Values that share a column are added, smallest first, so that the order of the features does not matter.
     Values that are 0 as float32 are left out. `OUT_OF_RANGE` means that a value is NaN or beyond ±largest.
     """
-    # Column and position in one number: one plain sort brings both into order.
+    # Column and position in one number: one sort brings both into order.
     order = np.empty(hashes.size, np.int64)
     for k in range(hashes.size):
         order[k] = (hashes[k] % n_features) << 32 | k
-    order.sort()
+    order = sort_order(order, n_features)
     indptr = np.zeros(2, np.int64)
     indices = np.empty(order.size, np.int32)
     values = np.empty(order.size, np.float32)

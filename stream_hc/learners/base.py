@@ -3,7 +3,7 @@
 import abc
 import inspect
 from collections.abc import Collection, Hashable, Mapping
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,14 +70,13 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
         if self.taxonomy is None:
             y = y if isinstance(y, Collection) else list(y)
             self._grow(y)
-        self._stream(row, self._label_row(y), delay=0)
+        self._learn_row(row, self._label_row(y))
         self._t += 1
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[str, bool]:  # type: ignore[override]
         """Return every node of the taxonomy with whether the document belongs there."""
-        predicted = self._stream(from_dict(x, self.n_features), NO_LABELS, delay=-1)
         answer = self._nothing.copy()
-        for node in predicted.nodes.tolist():
+        for node in self._predict_row(from_dict(x, self.n_features)):
             answer[self._labels.nodes[node]] = True
         return answer
 
@@ -198,6 +197,14 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
     def _scored_stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
         """Do the same where margins are wanted, too: for learners that save their cost in `_stream`."""
         return self._stream(rows, labels, delay, start)
+
+    def _predict_row(self, row: Rows) -> list[int]:
+        """Return the nodes predicted for one document."""
+        return cast(list[int], self._stream(row, NO_LABELS, delay=-1).nodes.tolist())
+
+    def _learn_row(self, row: Rows, labels: LabelRows) -> None:
+        """Learn one document."""
+        self._stream(row, labels, delay=0)
 
     # Inside
 

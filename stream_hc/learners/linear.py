@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from stream_hc.learners.table import WeightTable
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import Rows, joined
 
-__all__ = ["LinearLearner"]
+__all__ = ["LinearLearner", "edge_array"]
 
 
 class LinearLearner(OnlineLearner):
@@ -51,7 +51,7 @@ class LinearLearner(OnlineLearner):
     @property
     def n_updates(self) -> NDArray[np.int64]:
         """How often each node was updated; 0 means never trained."""
-        return self._table.model.n_updates.copy()
+        return self._table.n_updates.copy()
 
     @property
     def nbytes(self) -> int:
@@ -82,24 +82,36 @@ class LinearLearner(OnlineLearner):
     def _stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
         """Run the kernel over the rows, making room for new features whenever it asks."""
         stop = rows.indptr.size - 1
-        zero_is_on = self.cold_start == "paper"
         parts: list[tuple[Longs, Ints, Floats]] = []
         row = start
         while True:
-            rule = (*self._update_rule(), self.threshold, zero_is_on)
-            arguments = (*self._arrays(), *rule, *rows, *labels, row, stop, delay)
+            arguments = (*self._arrays(), *self._rule(), *rows, *labels, row, stop, delay)
             row, indptr, nodes, margins = kernels.stream_rows(*arguments)
             parts.append((indptr, nodes, margins))
             if row == stop:
                 return Predicted(*(parts[0] if len(parts) == 1 else joined(parts)))
             self._table.reserve(int(rows.indptr[row - delay + 1] - rows.indptr[row - delay]))
 
+    def _predict_row(self, row: Rows) -> list[int]:
+        slots, _, weights, _, edges = self._arrays()
+        _, _, threshold, zero_is_on = self._rule()
+        on = kernels.predict_row(slots, weights, edges, threshold, zero_is_on, row.indices, row.values)
+        return cast(list[int], on.tolist())
+
+    def _learn_row(self, row: Rows, labels: LabelRows) -> None:
+        document: tuple[Any, ...] = (*self._rule(), row.indices, row.values, labels.nodes)
+        while not kernels.learn_row(*self._arrays(), *document):
+            self._table.reserve(row.indices.size)
+
+    def _rule(self) -> tuple[int, float, float, bool]:
+        """Return the fields of `kernels.Rule`."""
+        return (*self._update_rule(), self.threshold, self.cold_start == "paper")
+
     def _arrays(self) -> tuple[Any, ...]:
         """Return the arrays of the table and the graph; put together anew when the table has changed."""
-        model, tax = self._table.model, self._labels
+        model = self._table.model
         if self._remembered is None or self._remembered[0] is not model:
-            graph = (tax.parent_ptr, tax.parent_idx, tax.child_ptr, tax.child_idx, tax.roots.size)
-            self._remembered = model, (*model, *graph)
+            self._remembered = model, (*model, edge_array(self._labels))
         return self._remembered[1]
 
     def _margins(self, rows: Rows) -> NDArray[np.float32]:
@@ -116,3 +128,13 @@ class LinearLearner(OnlineLearner):
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._table.restore(state)
+
+
+def edge_array(taxonomy: Taxonomy) -> Ints:
+    """Return the graph of a taxonomy as one array, which `kernels` takes apart again."""
+    sizes = [len(taxonomy), taxonomy.parent_idx.size, taxonomy.roots.size]
+    parents, children = (
+        (taxonomy.parent_ptr, taxonomy.parent_idx),
+        (taxonomy.child_ptr, taxonomy.child_idx),
+    )
+    return np.concatenate([sizes, *parents, *children]).astype(np.int32)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_hc.kernels import Floats, Ints
+from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels.linear import Model
 
 __all__ = ["WeightTable"]
@@ -38,16 +38,20 @@ class WeightTable:
         first_rows = min(FIRST_ROWS, n_features + 1)
         self.model = Model(
             slots,
-            np.ones(1, np.int64),
+            _counts(1, np.zeros(n_nodes, np.int64)),
             _zeros(first_rows, _padded(n_nodes)),
             _variances(first_rows if with_variances else 1, _padded(n_nodes)),
-            np.zeros(n_nodes, np.int64),
         )
+
+    @property
+    def n_updates(self) -> Longs:
+        """How often each node was updated."""
+        return self.model.counts[1:]
 
     @property
     def n_rows(self) -> int:
         """Rows in use, without row 0."""
-        return int(self.model.n_rows[0]) - 1
+        return int(self.model.counts[0]) - 1
 
     @property
     def nbytes(self) -> int:
@@ -65,7 +69,7 @@ class WeightTable:
         There is never room for more rows than there are columns, and row 0.
         """
         most = self.model.slots.size + 1
-        needed, (capacity, width) = min(int(self.model.n_rows[0]) + n_more, most), self.model.weights.shape
+        needed, (capacity, width) = min(int(self.model.counts[0]) + n_more, most), self.model.weights.shape
         if needed > capacity:
             factor = 4 if self.model.weights.nbytes < SMALL_TABLE else 2
             self._reshape(max(min(factor * capacity, most), needed), width)
@@ -73,14 +77,14 @@ class WeightTable:
     def add_nodes(self, n_nodes: int) -> None:
         """Append nodes up to `n_nodes` in all, never trained so far."""
         n_updates = np.zeros(n_nodes, np.int64)
-        n_updates[: self.model.n_updates.size] = self.model.n_updates
-        self.model = self.model._replace(n_updates=n_updates)
+        n_updates[: self.n_updates.size] = self.n_updates
+        self.model = self.model._replace(counts=_counts(int(self.model.counts[0]), n_updates))
         width = self.model.weights.shape[1]
         if n_nodes > width:
             self._reshape(self.model.weights.shape[0], max(_padded(n_nodes), 2 * width))
 
     def _reshape(self, n_rows: int, width: int) -> None:
-        used = int(self.model.n_rows[0])
+        used = int(self.model.counts[0])
         weights = _zeros(n_rows, width)
         _copy_corner(self.model.weights[:used], weights)
         variances = _variances(n_rows if self.with_variances else 1, width)
@@ -90,14 +94,14 @@ class WeightTable:
 
     def state(self) -> dict[str, Any]:
         """Return copies of what is in use: no spare rows, no padding."""
-        used, n_nodes = int(self.model.n_rows[0]), self.model.n_updates.size
+        used, n_nodes = int(self.model.counts[0]), self.n_updates.size
         features = np.empty(used - 1, np.int32)
         touched = np.flatnonzero(self.model.slots)
         features[self.model.slots[touched] - 1] = touched
         state = {
             "features": features,
             "weights": self.model.weights[1:used, :n_nodes].copy(),
-            "n_updates": self.model.n_updates.copy(),
+            "n_updates": self.n_updates.copy(),
         }
         if self.with_variances:
             state["variances"] = self.model.variances[1:used, :n_nodes].copy()
@@ -106,7 +110,7 @@ class WeightTable:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` holds, or raise `ValueError` and change nothing."""
         features, n_updates = state["features"], state["n_updates"]
-        n_features, n_nodes = self.model.slots.size, self.model.n_updates.size
+        n_features, n_nodes = self.model.slots.size, self.n_updates.size
         tables = {"weights": state["weights"]}
         if self.with_variances:
             tables["variances"] = state["variances"]
@@ -125,16 +129,20 @@ class WeightTable:
             raise ValueError(f"features must be columns below n_features={n_features}")
         self.reserve(features.size)
         self.model.slots[features] = np.arange(1, features.size + 1, dtype=np.int32)
-        self.model.n_rows[0] = features.size + 1
+        self.model.counts[0] = features.size + 1
         self.model.weights[1 : features.size + 1, :n_nodes] = tables["weights"]
         if self.with_variances:
             self.model.variances[1 : features.size + 1] = 1.0
             self.model.variances[1 : features.size + 1, :n_nodes] = tables["variances"]
-        self.model.n_updates[:] = n_updates
+        self.n_updates[:] = n_updates
 
 
 def _padded(n_nodes: int) -> int:
     return max(LANE, -(-n_nodes // LANE) * LANE)
+
+
+def _counts(n_rows: int, n_updates: Longs) -> Longs:
+    return np.concatenate([np.array([n_rows], np.int64), n_updates])
 
 
 def _zeros(n_rows: int, width: int) -> Floats:
