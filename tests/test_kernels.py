@@ -255,9 +255,7 @@ def test_counting_stops_before_it_overflows():
 def run_kernel(taxonomy, xs, ys, rule, delay):
     """Stream through the kernel with a table that must grow on the way."""
     table = WeightTable(N_FEATURES, len(taxonomy), with_variances=rule.kind == linear.AROW)
-    table.model = table.model._replace(
-        weights=table.model.weights[:1].copy(), variances=table.model.variances[:1].copy()
-    )
+    table.model = table.model._replace(table=table.model.table[:1].copy())
     X = feature_rows(to_rows(xs), N_FEATURES)
     Y = to_csr([taxonomy.columns(labels) for labels in ys])
     edges = edge_array(taxonomy)
@@ -272,23 +270,21 @@ def run_kernel(taxonomy, xs, ys, rule, delay):
         if row == len(xs):
             break
         table.reserve(5)
-    margins = np.empty((len(xs), table.model.weights.shape[1]), np.float32)
-    linear.margin_rows(table.model.slots, table.model.weights, *X, margins)
+    margins = np.empty((len(xs), table.model.table.shape[2]), np.float32)
+    linear.margin_rows(table.model.slots, table.model.table, *X, margins)
     return predictions, margins[:, : len(taxonomy)], table
 
 
 def run_one_by_one(taxonomy, xs, ys, rule):
     """Predict and learn document by document, from a table that must grow on the way."""
     table = WeightTable(N_FEATURES, len(taxonomy), with_variances=rule.kind == linear.AROW)
-    table.model = table.model._replace(
-        weights=table.model.weights[:1].copy(), variances=table.model.variances[:1].copy()
-    )
+    table.model = table.model._replace(table=table.model.table[:1].copy())
     edges = edge_array(taxonomy)
     predictions = []
     for x, labels in zip(xs, ys, strict=True):
         _, features, values = feature_rows(to_rows([x]), N_FEATURES)
         y = np.array(taxonomy.columns(labels), np.int32)
-        slots, _, weights, _ = table.model
+        slots, _, weights = table.model
         decision = (rule.threshold, rule.zero_is_on)
         predictions.append(linear.predict_row(slots, weights, edges, *decision, features, values).tolist())
         while not linear.learn_row(*table.model, edges, *rule, features, values, y):
@@ -366,6 +362,6 @@ def test_arow_variances_equal_the_formula():
     for feature in range(3):
         row = table.model.slots[feature]
         assert row > 0
-        assert table.model.variances[row, 0] == pytest.approx(learner.sigma[0][feature], rel=1e-6)
-        assert table.model.weights[row, 0] == pytest.approx(learner.w[0][feature], rel=1e-5)
+        assert table.variances[row, 0] == pytest.approx(learner.sigma[0][feature], rel=1e-6)
+        assert table.weights[row, 0] == pytest.approx(learner.w[0][feature], rel=1e-5)
     assert table.model.slots[3] == 0

@@ -1,8 +1,9 @@
 """Linear learners at every node: margins, top-down decision, and four update rules.
 
-Weights are feature-major: `weights[slots[feature]]` holds the weights of one feature for all nodes, so that a
-document costs one contiguous row for each of its features. `slots` is 0 for a feature without a row, and row
-0 is never written: it holds the weights (0) and variances (1) of everything not seen yet.
+Weights are feature-major: `table[slots[feature], 0]` holds the weights of one feature for all nodes, so that
+a document costs one contiguous row for each of its features; `table[slots[feature], 1]`, right behind, holds
+their variances where a learner has some. `slots` is 0 for a feature without a row, and row 0 is never
+written: it holds the weights (0) and variances (1) of everything not seen yet.
 
 Numba unpacks named tuples slowly, several microseconds a call, and every array costs a tenth of one: the
 kernels that are called from outside take fields one by one (`stream_rows(*model, edges, ...)`) and put them
@@ -27,8 +28,7 @@ class Model(NamedTuple):
 
     slots: Ints
     counts: Longs
-    weights: Floats
-    variances: Floats
+    table: Floats
 
 
 class Graph(NamedTuple):
@@ -87,14 +87,14 @@ def margin_row(model: Model, features: Ints, values: Floats, margins: Floats) ->
     whole = features.size - features.size % 4
     # Four rows at a time: the margins are loaded and stored a quarter as often.
     for k in range(0, whole, 4):
-        a, b = model.weights[model.slots[features[k]]], model.weights[model.slots[features[k + 1]]]
-        c, d = model.weights[model.slots[features[k + 2]]], model.weights[model.slots[features[k + 3]]]
+        a, b = model.table[model.slots[features[k]], 0], model.table[model.slots[features[k + 1]], 0]
+        c, d = model.table[model.slots[features[k + 2]], 0], model.table[model.slots[features[k + 3]], 0]
         for node in range(margins.size):
             margins[node] += (values[k] * a[node] + values[k + 1] * b[node]) + (
                 values[k + 2] * c[node] + values[k + 3] * d[node]
             )
     for k in range(whole, features.size):
-        row = model.weights[model.slots[features[k]]]
+        row = model.table[model.slots[features[k]], 0]
         for node in range(margins.size):
             margins[node] += values[k] * row[node]
 
@@ -200,7 +200,7 @@ def find_steps(graph: Graph, rule: Rule, labels: Ints, square: float, scratch: S
 @njit(cache=True, nogil=True)
 def has_room(model: Model, features: Ints) -> bool:
     """Whether there are rows left for those of the features that have none yet."""
-    room = model.weights.shape[0] - model.counts[0]
+    room = model.table.shape[0] - model.counts[0]
     if features.size <= room:
         return True
     count = 0
@@ -214,8 +214,8 @@ def claim_row(model: Model, feature: int) -> int:
     """Return the row of a feature, a fresh one if it has none. Writes `model`."""
     if model.slots[feature] == 0:
         model.slots[feature] = model.counts[0]
-        if model.variances.shape[0] > 1:
-            model.variances[model.counts[0]] = 1.0
+        if model.table.shape[1] > 1:
+            model.table[model.counts[0], 1] = 1.0
         model.counts[0] += 1
     return int(model.slots[feature])
 
@@ -224,7 +224,7 @@ def claim_row(model: Model, feature: int) -> int:
 def add_steps(model: Model, features: Ints, values: Floats, nodes: Ints, steps: Doubles) -> None:
     """Add step · x to the weights of each listed node. Writes `model`."""
     for k in range(features.size):
-        weights = model.weights[claim_row(model, features[k])]
+        weights = model.table[claim_row(model, features[k]), 0]
         for i in range(nodes.size):
             weights[nodes[i]] += steps[i] * values[k]
     for i in range(nodes.size):
@@ -248,7 +248,7 @@ def add_confident_steps(
     spreads, betas = scratch[0], scratch[1]
     spreads[: nodes.size] = 0.0
     for k in range(features.size):
-        variances = model.variances[model.slots[features[k]]]
+        variances = model.table[model.slots[features[k]], 1]
         square = np.float64(values[k]) * np.float64(values[k])
         for i in range(nodes.size):
             spreads[i] += variances[nodes[i]] * square
@@ -258,7 +258,7 @@ def add_confident_steps(
         model.counts[1 + nodes[i]] += 1
     for k in range(features.size):
         row = claim_row(model, features[k])
-        weights, variances = model.weights[row], model.variances[row]
+        weights, variances = model.table[row, 0], model.table[row, 1]
         value = np.float64(values[k])
         square = value * value
         for i in range(nodes.size):
@@ -314,15 +314,14 @@ def update(
 @njit(cache=True, nogil=True)
 def new_scratch(n_nodes: int, width: int) -> Scratch:
     """Return room to work in, in few pieces: each costs as much as a small document."""
-    ints, doubles = np.empty(2 * n_nodes, np.int32), np.empty((3, n_nodes), np.float64)
-    bools = np.zeros(2 * n_nodes, np.bool_)
+    doubles, bools = np.empty((3, n_nodes), np.float64), np.zeros(2 * n_nodes, np.bool_)
     return Scratch(
         np.empty(width, np.float32),
         bools[:n_nodes],
-        ints[:n_nodes],
+        np.empty(n_nodes, np.int32),
         np.zeros(1, np.int64),
         bools[n_nodes:],
-        ints[n_nodes:],
+        np.empty(n_nodes, np.uint32),
         doubles[0],
         doubles[1:],
     )
@@ -330,10 +329,10 @@ def new_scratch(n_nodes: int, width: int) -> Scratch:
 
 @njit(cache=True, nogil=True)
 def margin_rows(
-    slots: Ints, weights: Floats, indptr: Longs, indices: Ints, values: Floats, margins: Floats
+    slots: Ints, table: Floats, indptr: Longs, indices: Ints, values: Floats, margins: Floats
 ) -> None:
     """Compute the margins of every document at every node. Writes `margins` (n × width)."""
-    model = Model(slots, np.zeros(0, np.int64), weights, weights)
+    model = Model(slots, np.zeros(0, np.int64), table)
     for row in range(margins.shape[0]):
         part = slice(indptr[row], indptr[row + 1])
         margin_row(model, indices[part], values[part], margins[row])
@@ -342,7 +341,7 @@ def margin_rows(
 @njit(cache=True, nogil=True)
 def predict_row(
     slots: Ints,
-    weights: Floats,
+    table: Floats,
     edges: Ints,
     threshold: float,
     zero_is_on: bool,
@@ -351,8 +350,8 @@ def predict_row(
 ) -> Ints:
     """Return the nodes that are on for one document."""
     graph, n_nodes = graph_in(edges), edges[0]
-    margins, found = np.empty(weights.shape[1], np.float32), np.empty(n_nodes, np.int32)
-    margin_row(Model(slots, np.zeros(0, np.int64), weights, weights), features, values, margins)
+    margins, found = np.empty(table.shape[2], np.float32), np.empty(n_nodes, np.int32)
+    margin_row(Model(slots, np.zeros(0, np.int64), table), features, values, margins)
     on = np.zeros(n_nodes, np.bool_)
     return found[: decide_row(graph, Rule(0, 0.0, threshold, zero_is_on), margins, on, found)]
 
@@ -361,8 +360,7 @@ def predict_row(
 def learn_row(
     slots: Ints,
     counts: Longs,
-    weights: Floats,
-    variances: Floats,
+    table: Floats,
     edges: Ints,
     kind: int,
     strength: float,
@@ -373,10 +371,10 @@ def learn_row(
     labels: Ints,
 ) -> bool:
     """Learn one document; False where the weights might run out of rows. Writes the model."""
-    model, rule = Model(slots, counts, weights, variances), Rule(kind, strength, threshold, zero_is_on)
+    model, rule = Model(slots, counts, table), Rule(kind, strength, threshold, zero_is_on)
     if not has_room(model, features):
         return False
-    graph, scratch = graph_in(edges), new_scratch(edges[0], weights.shape[1])
+    graph, scratch = graph_in(edges), new_scratch(edges[0], table.shape[2])
     judge(model, graph, rule, features, values, scratch)
     if features.size > 0:
         update(model, graph, rule, features, values, labels, scratch)
@@ -387,8 +385,7 @@ def learn_row(
 def stream_rows(
     slots: Ints,
     counts: Longs,
-    weights: Floats,
-    variances: Floats,
+    table: Floats,
     edges: Ints,
     kind: int,
     strength: float,
@@ -410,9 +407,9 @@ def stream_rows(
     before it in CSR form: pointers, nodes and their margins. It stops before `stop` where the weights might
     run out of rows: make room and call again from the row reached. Writes the model.
     """
-    model, rule = Model(slots, counts, weights, variances), Rule(kind, strength, threshold, zero_is_on)
+    model, rule = Model(slots, counts, table), Rule(kind, strength, threshold, zero_is_on)
     graph, n_nodes = graph_in(edges), int(edges[0])
-    scratch = new_scratch(n_nodes, weights.shape[1])
+    scratch = new_scratch(n_nodes, table.shape[2])
     predicted_ptr = np.zeros(stop - start + 1, np.int64)
     predicted = np.empty(4 * (stop - start) + n_nodes, np.int32)
     scores = np.empty(predicted.size, np.float32)

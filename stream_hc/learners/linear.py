@@ -93,9 +93,9 @@ class LinearLearner(OnlineLearner):
             self._table.reserve(int(rows.indptr[row - delay + 1] - rows.indptr[row - delay]))
 
     def _predict_row(self, row: Rows) -> list[int]:
-        slots, _, weights, _, edges = self._arrays()
+        slots, _, table, edges = self._arrays()
         _, _, threshold, zero_is_on = self._rule()
-        on = kernels.predict_row(slots, weights, edges, threshold, zero_is_on, row.indices, row.values)
+        on = kernels.predict_row(slots, table, edges, threshold, zero_is_on, row.indices, row.values)
         return cast(list[int], on.tolist())
 
     def _learn_row(self, row: Rows, labels: LabelRows) -> None:
@@ -116,8 +116,8 @@ class LinearLearner(OnlineLearner):
 
     def _margins(self, rows: Rows) -> NDArray[np.float32]:
         model = self._table.model
-        margins = np.empty((rows.indptr.size - 1, model.weights.shape[1]), np.float32)
-        kernels.margin_rows(model.slots, model.weights, rows.indptr, rows.indices, rows.values, margins)
+        margins = np.empty((rows.indptr.size - 1, model.table.shape[2]), np.float32)
+        kernels.margin_rows(model.slots, model.table, rows.indptr, rows.indices, rows.values, margins)
         return margins[:, : len(self._labels)]
 
     def _add_nodes(self, n_nodes: int) -> None:

@@ -1,5 +1,6 @@
 """Weights of features × nodes where a feature gets a row when it is first touched."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +20,8 @@ class WeightTable:
     """The arrays behind a linear learner, growing with the features and nodes in use.
 
     Row 0 stands for every feature without a row of its own: weights 0, variances 1. The kernel that gives a
-    feature its row sets the variances in it to 1.
+    feature its row sets the variances in it to 1. The variances of a feature lie right behind its weights:
+    whoever has asked for those gets these on the way.
 
     Parameters
     ----------
@@ -35,13 +37,8 @@ class WeightTable:
         self.with_variances = with_variances
         # Fresh zero pages cost no memory until they are written, so unused columns are free.
         slots = np.zeros(n_features, np.int32)
-        first_rows = min(FIRST_ROWS, n_features + 1)
-        self.model = Model(
-            slots,
-            _counts(1, np.zeros(n_nodes, np.int64)),
-            _zeros(first_rows, _padded(n_nodes)),
-            _variances(first_rows if with_variances else 1, _padded(n_nodes)),
-        )
+        counts = _counts(1, np.zeros(n_nodes, np.int64))
+        self.model = Model(slots, counts, self._new(min(FIRST_ROWS, n_features + 1), _padded(n_nodes)))
 
     @property
     def n_updates(self) -> Longs:
@@ -56,12 +53,22 @@ class WeightTable:
     @property
     def nbytes(self) -> int:
         """Bytes of weights and variances held, spare rows included."""
-        return int(self.model.weights.nbytes + self.model.variances.nbytes)
+        return int(self.model.table.nbytes)
+
+    @property
+    def weights(self) -> Floats:
+        """Rows of weights, row 0 first, with padding and spare rows."""
+        return self.model.table[:, 0]
+
+    @property
+    def variances(self) -> Floats:
+        """Rows of variances, like `weights`; meaningful in the rows in use."""
+        return self.model.table[:, -1]
 
     def column(self, node: int) -> tuple[Ints, Floats]:
         """Return the features that have a row, ascending, and their weights at a node."""
         features = np.flatnonzero(self.model.slots).astype(np.int32)
-        return features, self.model.weights[self.model.slots[features], node]
+        return features, self.weights[self.model.slots[features], node]
 
     def reserve(self, n_more: int) -> None:
         """Make room for `n_more` further rows, at least doubling so that growth stays linear in total.
@@ -69,9 +76,10 @@ class WeightTable:
         There is never room for more rows than there are columns, and row 0.
         """
         most = self.model.slots.size + 1
-        needed, (capacity, width) = min(int(self.model.counts[0]) + n_more, most), self.model.weights.shape
+        needed = min(int(self.model.counts[0]) + n_more, most)
+        capacity, _, width = self.model.table.shape
         if needed > capacity:
-            factor = 4 if self.model.weights.nbytes < SMALL_TABLE else 2
+            factor = 4 if self.nbytes < SMALL_TABLE else 2
             self._reshape(max(min(factor * capacity, most), needed), width)
 
     def add_nodes(self, n_nodes: int) -> None:
@@ -79,18 +87,24 @@ class WeightTable:
         n_updates = np.zeros(n_nodes, np.int64)
         n_updates[: self.n_updates.size] = self.n_updates
         self.model = self.model._replace(counts=_counts(int(self.model.counts[0]), n_updates))
-        width = self.model.weights.shape[1]
+        n_rows, _, width = self.model.table.shape
         if n_nodes > width:
-            self._reshape(self.model.weights.shape[0], max(_padded(n_nodes), 2 * width))
+            self._reshape(n_rows, max(_padded(n_nodes), 2 * width))
 
     def _reshape(self, n_rows: int, width: int) -> None:
-        used = int(self.model.counts[0])
-        weights = _zeros(n_rows, width)
-        _copy_corner(self.model.weights[:used], weights)
-        variances = _variances(n_rows if self.with_variances else 1, width)
-        variances[:used] = 1.0  # also at nodes that are still to come
-        _copy_corner(self.model.variances[:used], variances)
-        self.model = self.model._replace(weights=weights, variances=variances)
+        used, old = int(self.model.counts[0]), self.model.table
+        table = self._new(n_rows, width)
+        if self.with_variances:
+            table[:used, 1] = 1.0  # also at nodes that are still to come
+        table[:used, :, : old.shape[2]] = old[:used]
+        self.model = self.model._replace(table=table)
+
+    def _new(self, n_rows: int, width: int) -> Floats:
+        """Return a table of which only row 0 is set: the pages of the others stay untouched."""
+        table = _zeros(n_rows, 2 if self.with_variances else 1, width)
+        if self.with_variances:
+            table[0, 1] = 1.0
+        return table
 
     def state(self) -> dict[str, Any]:
         """Return copies of what is in use: no spare rows, no padding."""
@@ -100,11 +114,11 @@ class WeightTable:
         features[self.model.slots[touched] - 1] = touched
         state = {
             "features": features,
-            "weights": self.model.weights[1:used, :n_nodes].copy(),
+            "weights": self.weights[1:used, :n_nodes].copy(),
             "n_updates": self.n_updates.copy(),
         }
         if self.with_variances:
-            state["variances"] = self.model.variances[1:used, :n_nodes].copy()
+            state["variances"] = self.variances[1:used, :n_nodes].copy()
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -130,10 +144,10 @@ class WeightTable:
         self.reserve(features.size)
         self.model.slots[features] = np.arange(1, features.size + 1, dtype=np.int32)
         self.model.counts[0] = features.size + 1
-        self.model.weights[1 : features.size + 1, :n_nodes] = tables["weights"]
+        self.weights[1 : features.size + 1, :n_nodes] = tables["weights"]
         if self.with_variances:
-            self.model.variances[1 : features.size + 1] = 1.0
-            self.model.variances[1 : features.size + 1, :n_nodes] = tables["variances"]
+            self.variances[1 : features.size + 1] = 1.0
+            self.variances[1 : features.size + 1, :n_nodes] = tables["variances"]
         self.n_updates[:] = n_updates
 
 
@@ -145,19 +159,9 @@ def _counts(n_rows: int, n_updates: Longs) -> Longs:
     return np.concatenate([np.array([n_rows], np.int64), n_updates])
 
 
-def _zeros(n_rows: int, width: int) -> Floats:
+def _zeros(*shape: int) -> Floats:
     """Return zeros whose rows begin where a cache line does: shifted, each would take one line more."""
-    flat = np.zeros(n_rows * width + LANE, np.float32)
+    size = math.prod(shape)
+    flat = np.zeros(size + LANE, np.float32)
     first = -(flat.ctypes.data // flat.itemsize) % LANE
-    return flat[first : first + n_rows * width].reshape(n_rows, width)
-
-
-def _variances(n_rows: int, width: int) -> Floats:
-    """Return variances of which only row 0 is set: the pages of the others stay untouched."""
-    variances = _zeros(n_rows, width)
-    variances[0] = 1.0
-    return variances
-
-
-def _copy_corner(source: Floats, target: Floats) -> None:
-    target[: source.shape[0], : source.shape[1]] = source
+    return flat[first : first + size].reshape(shape)
