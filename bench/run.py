@@ -35,7 +35,7 @@ class Sizes:
     """How much to measure; the defaults are those of the published table."""
 
     documents: int = 30_000
-    one_by_one: int = 5_000
+    one_by_one: int = 30_000
     deep: int = 30_000
     deep_ours: int = 3_000
     endless: int = 1_000_000
@@ -74,7 +74,10 @@ def news_contestants(sizes: Sizes, folder: Path, peers: list[ModuleType]) -> lis
     one_by_one = material.first(sizes.one_by_one)
     contestants = [limit(material), *ours.from_rows(material), ours.from_texts(material)]
     contestants += [ours.from_json(material), ours.from_dicts(one_by_one)]
-    contestants += [*scikit.contestants(material), river_nodes.from_texts(one_by_one)]
+    contestants += [
+        *scikit.contestants(material),
+        river_nodes.from_texts(material.first(sizes.documents // 6)),
+    ]
     contestants += river_nodes.contestants(one_by_one)
     return contestants + [one for peer in peers for one in peer.contestants(material)]
 

@@ -35,7 +35,8 @@ class Predicted(NamedTuple):
     margins: Floats
 
 
-REMEMBERED_LABELS = 1000  # label sets: some hundred kilobytes
+SETS = (frozenset, set)
+REMEMBERED_LABELS = 2**13  # label sets: some megabytes
 NO_LABELS = LabelRows(np.zeros(1, np.int64), np.zeros(0, np.int32))
 
 
@@ -75,9 +76,10 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[str, bool]:  # type: ignore[override]
         """Return every node of the taxonomy with whether the document belongs there."""
-        answer = self._nothing.copy()
-        for node in self._predict_row(from_dict(x, self.n_features)):
-            answer[self._labels.nodes[node]] = True
+        predicted = self._predict_row(from_dict(x, self.n_features))
+        answer, names = self._nothing.copy(), self._labels.nodes
+        for node in predicted:
+            answer[names[node]] = True
         return answer
 
     def predict_proba_one(  # type: ignore[override]
@@ -200,11 +202,11 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
 
     def _predict_row(self, row: Rows) -> list[int]:
         """Return the nodes predicted for one document."""
-        return cast(list[int], self._stream(row, NO_LABELS, delay=-1).nodes.tolist())
+        return cast("list[int]", self._stream(row, NO_LABELS, delay=-1).nodes.tolist())
 
-    def _learn_row(self, row: Rows, labels: LabelRows) -> None:
-        """Learn one document."""
-        self._stream(row, labels, delay=0)
+    def _learn_row(self, row: Rows, labels: Ints) -> None:
+        """Learn one document with these labels, closed upward."""
+        self._stream(row, LabelRows(np.array([0, labels.size], np.int64), labels), delay=0)
 
     # Inside
 
@@ -218,15 +220,14 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
     def _set_labels(self, labels: Taxonomy) -> None:
         self._labels = labels
         self._nothing = dict.fromkeys(labels.nodes, False)
-        self._label_rows: dict[frozenset[str], LabelRows] = {}
+        self._label_rows: dict[frozenset[str], Ints] = {}
 
-    def _label_row(self, y: Labels) -> LabelRows:
+    def _label_row(self, y: Labels) -> Ints:
         """Return one label set, closed upward; the same sets come again and again and are remembered."""
-        key = frozenset(y) if isinstance(y, frozenset | set) else None
+        key = frozenset(y) if isinstance(y, SETS) else None
         row = None if key is None else self._label_rows.get(key)
         if row is None:
-            columns = np.array(self._labels.columns(y), np.int32)
-            row = LabelRows(np.array([0, columns.size], np.int64), columns)
+            row = np.array(self._labels.columns(y), np.int32)
             if key is not None:
                 if len(self._label_rows) == REMEMBERED_LABELS:
                     self._label_rows.clear()

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,12 +94,12 @@ class LinearLearner(OnlineLearner):
 
     def _predict_row(self, row: Rows) -> list[int]:
         slots, _, table, edges = self._arrays()
-        _, _, threshold, zero_is_on = self._rule()
-        on = kernels.predict_row(slots, table, edges, threshold, zero_is_on, row.indices, row.values)
-        return cast(list[int], on.tolist())
+        decision = (self.threshold, self.cold_start == "paper")
+        on = kernels.predict_row(slots, table, edges, *decision, row.indices, row.values)
+        return on.tolist()  # type: ignore[no-any-return]
 
-    def _learn_row(self, row: Rows, labels: LabelRows) -> None:
-        document: tuple[Any, ...] = (*self._rule(), row.indices, row.values, labels.nodes)
+    def _learn_row(self, row: Rows, labels: Ints) -> None:
+        document: tuple[Any, ...] = (*self._rule(), row.indices, row.values, labels)
         while not kernels.learn_row(*self._arrays(), *document):
             self._table.reserve(row.indices.size)
 

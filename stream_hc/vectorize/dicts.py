@@ -26,19 +26,19 @@ _latest: dict[int, tuple[dict[Hashable, Any], Rows]] = {}
 
 def from_dict(x: Mapping[Hashable, Any], n_features: int) -> Rows:
     """Return one document given as a dict of features; names that share a column are added up."""
-    if not isinstance(x, dict | Mapping):  # a dict is known at once, any other mapping only after a search
+    if type(x) is not dict and not isinstance(x, Mapping):  # the usual kind is known at once
         raise FeatureError(f"a document must be a dict of features, not {type(x).__name__}")
     remembered = _latest.get(n_features)
-    if remembered is not None and _equal(x, remembered[0]):
+    if remembered is not None and len(x) == len(remembered[0]) and _equal(x, remembered[0]):
         return remembered[1]
-    status, indptr, indices, values = _packed(x, n_features)
+    status, *row = _packed(x, n_features)
     if status == kernels.UNKNOWN:
         given = hashes(x, n_features), _numbers(x)
-        status, indptr, indices, values = kernels.sorted_row(*given, n_features, LARGEST_FEATURE)
+        status, *row = kernels.sorted_row(*given, n_features, LARGEST_FEATURE)
     if status == kernels.OUT_OF_RANGE:
         name = _culprit(x)
         raise FeatureError(f"feature {name!r} is {x[name]}: {RANGE}")
-    rows = Rows(indptr, indices, values)
+    rows = Rows._make(row)
     _latest.clear()
     _latest[n_features] = dict(x), rows
     return rows
