@@ -1,6 +1,6 @@
 """What takes part: something to time, or something that predicts labels to be judged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import cycle
@@ -48,25 +48,32 @@ class Contestant:
 
 
 def mid_stream(
-    name: str, group: str, documents: Sequence[tuple[Any, Any]], make: Callable[[], Any], ours: bool = False
+    name: str,
+    group: str,
+    n_documents: int,
+    documents: Callable[[], Sequence[tuple[Any, Any]]],
+    make: Callable[[], Any],
+    ours: bool = False,
 ) -> Contestant:
     """Time one document at a time, where such a learner is met: in the middle of a stream.
+
+    `documents` returns the stream, of `n_documents`, when it is needed: as dicts it is large.
 
     The first four fifths of the documents are learned once, outside the clock. Each round then goes on with
     the next part of the last fifth, in five parts; a sixth round begins there anew.
     """
-    first = len(documents) * 4 // 5
-    size = max(1, (len(documents) - first) // PARTS)
-    parts = cycle([documents[first + part * size : first + (part + 1) * size] for part in range(PARTS)])
+    first = n_documents * 4 // 5
+    size = max(1, (n_documents - first) // PARTS)
 
     @cache
-    def learned() -> Any:
-        model = make()
-        for x, y in documents[:first]:
+    def learned() -> tuple[Any, Iterator[Sequence[tuple[Any, Any]]]]:
+        model, stream = make(), documents()
+        for x, y in stream[:first]:
             model.learn_one(x, y)
-        return model
+        return model, cycle([stream[first + part * size :][:size] for part in range(PARTS)])
 
-    def run(model: Any) -> None:
+    def run(prepared: tuple[Any, Iterator[Sequence[tuple[Any, Any]]]]) -> None:
+        model, parts = prepared
         for x, y in next(parts):
             model.predict_one(x)
             model.learn_one(x, y)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from bench.streams import Stream
 from stream_hc import TextVectorizer
 
-__all__ = ["Material", "Split", "dicts_by_word", "split"]
+__all__ = ["Material", "Split", "split"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,16 @@ class Material:
             encode({"id": str(k), "text": text, "labels": sorted(labels)})
             for k, (text, labels) in enumerate(pairs)
         ]
+
+    @cached_property
+    def dicts(self) -> list[dict[str, float]]:
+        """The rows as river takes them: {word: weight}."""
+        vectorizer = TextVectorizer(idf=False)
+        words = sorted({word for text in self.stream.texts for word in vectorizer.tokens(text)})
+        names = np.empty(self.X.shape[1], dtype=object)
+        names[vectorizer.transform(words).indices] = words
+        keys, values, ends = names[self.X.indices].tolist(), self.X.data.tolist(), self.X.indptr.tolist()
+        return [dict(zip(keys[begin:end], values[begin:end], strict=True)) for begin, end in pairwise(ends)]
 
     def first(self, n: int) -> "Material":
         """Return the material of the first `n` documents."""
@@ -72,14 +82,3 @@ def split(stream: Stream, cut: int, folder: Path) -> Split:
     vectorizer = TextVectorizer()
     X_train = vectorizer.learn_transform(head.texts)
     return Split(Material(head, folder), Material(tail, folder), X_train, vectorizer.transform(tail.texts))
-
-
-def dicts_by_word(material: Material) -> list[dict[str, float]]:
-    """Return the rows as river takes them: {word: weight}."""
-    vectorizer = TextVectorizer(idf=False)
-    words = sorted({word for text in material.stream.texts for word in vectorizer.tokens(text)})
-    names = np.empty(material.X.shape[1], dtype=object)
-    names[vectorizer.transform(words).indices] = words
-    X = material.X
-    keys, values, ends = names[X.indices].tolist(), X.data.tolist(), X.indptr.tolist()
-    return [dict(zip(keys[begin:end], values[begin:end], strict=True)) for begin, end in pairwise(ends)]

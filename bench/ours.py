@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.contest import Contestant, Entrant, mid_stream
-from bench.material import Material, Split, dicts_by_word
+from bench.material import Material, Split
 from stream_hc import HAROW, HPerceptron, NodePA, Perceptron, Taxonomy, TextVectorizer
 from stream_hc.learners import LinearLearner
 from stream_hc.runtime import Filer, parse_document
@@ -80,8 +80,15 @@ def from_json(material: Material) -> Contestant:
 
 def from_dicts(material: Material) -> Contestant:
     """River's interface: a dictionary in, a dictionary out, then one to learn."""
-    documents = list(zip(dicts_by_word(material), material.stream.labels, strict=True))
-    return mid_stream(DICTS, DICT_GROUP, documents, lambda: HPerceptron(material.stream.taxonomy), ours=True)
+    stream = material.stream
+    return mid_stream(
+        DICTS,
+        DICT_GROUP,
+        len(stream.texts),
+        lambda: list(zip(material.dicts, stream.labels, strict=True)),
+        lambda: HPerceptron(stream.taxonomy),
+        ours=True,
+    )
 
 
 def entrants() -> list[Entrant]:

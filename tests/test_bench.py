@@ -15,7 +15,7 @@ from bench.contest import Contestant
 from bench.endless import Endless, run_endless
 from bench.labels import closed, rows_of_labels, truncated
 from bench.limit import GATHER, limit
-from bench.material import Material, dicts_by_word, split
+from bench.material import Material, split
 from bench.page import page
 from bench.peers import river_nodes, scikit
 from bench.report import as_json, print_report
@@ -68,7 +68,7 @@ def test_a_single_path_ends_in_one_leaf():
 
 def test_dictionaries_hold_the_same_numbers_as_the_rows(material):
     foreign = 0
-    for row, features in enumerate(dicts_by_word(material)):
+    for row, features in enumerate(material.dicts):
         expected = material.X.data[material.X.indptr[row] : material.X.indptr[row + 1]]
         assert sorted(features.values()) == sorted(expected.tolist())
         foreign += len(features.keys() - set(TextVectorizer().tokens(material.stream.texts[row])))
@@ -119,7 +119,7 @@ def test_river_top_down_is_the_perceptron_judged_by_node(material):
     taxonomy = material.stream.taxonomy
     theirs = river_nodes.RiverTopDown(taxonomy, _Node)
     mine = HPerceptron(taxonomy, judged_by="node")
-    for x, labels in zip(dicts_by_word(material), material.stream.labels, strict=True):
+    for x, labels in zip(material.dicts, material.stream.labels, strict=True):
         on = mine.predict_one(x)
         assert {taxonomy.nodes[node] for node in theirs.predict_one(x)} == {name for name in on if on[name]}
         mine.learn_one(x, labels)
@@ -129,7 +129,7 @@ def test_river_top_down_is_the_perceptron_judged_by_node(material):
 def test_river_top_down_asks_and_trains_as_a_slow_twin_does(material):
     taxonomy = material.stream.taxonomy
     fast, models = river_nodes.RiverTopDown(taxonomy), [linear_model.Perceptron() for _ in taxonomy]
-    for x, labels in zip(dicts_by_word(material)[:20], material.stream.labels, strict=False):
+    for x, labels in zip(material.dicts[:20], material.stream.labels, strict=False):
         on: set[int] = set()
         for node, model in enumerate(models):
             if on.issuperset(taxonomy.parents(node).tolist()) and model.predict_one(x):

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from bench.contest import Contestant, Entrant, mid_stream
 from bench.labels import rows_of_labels
-from bench.material import Material, Split, dicts_by_word
+from bench.material import Material, Split
 from bench.ours import DICT_GROUP, TEXT_GROUP
 from stream_hc import Taxonomy
 
@@ -61,10 +61,16 @@ class RiverTopDown:
 
 def contestants(material: Material) -> list[Contestant]:
     """Perceptrons and passive-aggressive models, one document at a time."""
-    documents = list(zip(dicts_by_word(material), _true_nodes(material.Y), strict=True))
+    stream = material.stream
 
     def contestant(name: str, make: Callable[[], Any]) -> Contestant:
-        return mid_stream(name, DICT_GROUP, documents, lambda: RiverTopDown(material.stream.taxonomy, make))
+        return mid_stream(
+            name,
+            DICT_GROUP,
+            len(stream.texts),
+            lambda: list(zip(material.dicts, _true_nodes(material.Y), strict=True)),
+            lambda: RiverTopDown(stream.taxonomy, make),
+        )
 
     return [contestant(NODES, linear_model.Perceptron), contestant(PA_NODES, _passive_aggressive)]
 

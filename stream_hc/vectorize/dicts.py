@@ -18,6 +18,7 @@ __all__ = ["from_dict"]
 _encode = msgspec.msgpack.Encoder().encode
 _NOT_PLAIN = b"\x81\xc0\xc0"  # {None: None}
 _PLAIN = {float, int, bool}
+_BYTE = np.dtype(np.uint8)
 
 # river's loop predicts a document and then learns it: the second time its row is at hand. The dict is copied
 # and compared, not recognised by identity, because the caller may have changed it in between.
@@ -31,14 +32,14 @@ def from_dict(x: Mapping[Hashable, Any], n_features: int) -> Rows:
     remembered = _latest.get(n_features)
     if remembered is not None and len(x) == len(remembered[0]) and _equal(x, remembered[0]):
         return remembered[1]
-    status, *row = _packed(x, n_features)
+    status, indptr, indices, values = _packed(x, n_features)
     if status == kernels.UNKNOWN:
         given = hashes(x, n_features), _numbers(x)
-        status, *row = kernels.sorted_row(*given, n_features, LARGEST_FEATURE)
+        status, indptr, indices, values = kernels.sorted_row(*given, n_features, LARGEST_FEATURE)
     if status == kernels.OUT_OF_RANGE:
         name = _culprit(x)
         raise FeatureError(f"feature {name!r} is {x[name]}: {RANGE}")
-    rows = Rows._make(row)
+    rows = Rows(indptr, indices, values)
     _latest.clear()
     _latest[n_features] = dict(x), rows
     return rows
@@ -50,7 +51,7 @@ def _packed(x: Mapping[Hashable, Any], n_features: int) -> tuple[int, Longs, Int
         packed = _encode(x) if isinstance(x, dict) else _NOT_PLAIN
     except (TypeError, ValueError, OverflowError, RecursionError):
         packed = _NOT_PLAIN  # what is the matter with it is found out in Python
-    return kernels.packed_row(np.frombuffer(packed, np.uint8), n_features, LARGEST_FEATURE)
+    return kernels.packed_row(np.frombuffer(packed, _BYTE), n_features, LARGEST_FEATURE)
 
 
 def _equal(x: Mapping[Hashable, Any], remembered: dict[Hashable, Any]) -> bool:
