@@ -1,11 +1,12 @@
 """Interleaved rounds: everyone runs once, then everyone again, so that a slow minute hits all of them."""
 
+import ctypes
 import gc
 import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -13,7 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.contest import Contestant
 
-__all__ = ["Timing", "measure", "progress", "ratio"]
+__all__ = ["Timing", "keep_memory", "measure", "progress", "ratio"]
+
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of mallopt, see malloc.h
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ def measure(
     timings = {contestant.name: Timing(contestant, []) for contestant in contestants}
     if len(timings) != len(contestants):
         raise ValueError("two contestants have the same name")
+    keep_memory()
     with progress() as bar:
         task = bar.add_task(title, total=(rounds + 1) * len(contestants))
         for number in range(rounds + 1):
@@ -49,6 +53,18 @@ def measure(
                     timing.rates.append(rate)
                 bar.advance(task)
     return timings
+
+
+def keep_memory() -> None:
+    """Let the C library keep what is freed, and take it again for the next one who needs as much.
+
+    Otherwise it goes back to the system after every run, and to get it back can take longer than what is
+    measured. Where there is no such switch, nothing happens.
+    """
+    with suppress(OSError, AttributeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(M_MMAP_MAX, 0)
+        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def ratio(timings: dict[str, Timing], ours: str, other: str) -> float:
