@@ -5,7 +5,7 @@ BENCH_VENV ?= .venv-bench
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain readme pages bench bench-guard format clean
+.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-guard format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,6 +44,9 @@ test-compiled: $(VENV)/.dev
 # Numba hides its functions from coverage: without it every line of a kernel counts.
 test-plain: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not compiled' --cov --cov-report=term
+
+soak: $(VENV)/.dev  ## what takes minutes: large models against a direct solve
+	$(BIN)/python -m pytest -m soak
 
 readme: $(VENV)/.dev  ## renew the table and the pictures of the README
 	$(BIN)/python docs/renew.py

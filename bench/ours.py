@@ -6,7 +6,7 @@ from typing import Any
 from bench.contest import Contestant, Entrant, mid_stream
 from bench.material import Material, Split
 from stream_hc import HAROW, HPerceptron, NodePA, Perceptron, Taxonomy, TextVectorizer
-from stream_hc.learners import LinearLearner
+from stream_hc.learners import LinearLearner, OnlineLearner
 from stream_hc.runtime import Filer, parse_document
 
 __all__ = ["BATCH", "DICTS", "JSON_LINES", "LEARNERS", "TEXTS", "entrants", "from_dicts", "from_json"]
@@ -59,7 +59,9 @@ def from_texts(material: Material) -> Contestant:
     return Contestant(TEXTS, TEXT_GROUP, len(texts), lambda _: learned.transform(texts), ours=True)
 
 
-def from_json(material: Material) -> Contestant:
+def from_json(
+    material: Material, name: str = JSON_LINES, make: Callable[[Taxonomy], OnlineLearner] = HPerceptron
+) -> Contestant:
     """Do what `stream-hc run` does between reading and writing."""
     lines, taxonomy = material.lines, material.stream.taxonomy
     batches = [lines[start : start + LINES] for start in range(0, len(lines), LINES)]
@@ -69,11 +71,11 @@ def from_json(material: Material) -> Contestant:
         return [filed.answers.json_lines() for filed in filer.file_all(documents)]
 
     return Contestant(
-        JSON_LINES,
+        name,
         RAW_GROUP,
         len(lines),
         run,
-        lambda: Filer(taxonomy, HPerceptron(taxonomy), model="h-perceptron"),
+        lambda: Filer(taxonomy, make(taxonomy)),
         ours=True,
     )
 

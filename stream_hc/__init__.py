@@ -5,20 +5,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stream_hc.decoding import h_bayes
-    from stream_hc.learners import HAROW, HRLS, ApproxHBayes, Calibrated, HPerceptron, NodePA, Perceptron
+    from stream_hc.learners import (
+        HAROW,
+        HPA,
+        HRLS,
+        LHPA,
+        PA,
+        ApproxHBayes,
+        Calibrated,
+        HPerceptron,
+        NodePA,
+        Perceptron,
+    )
     from stream_hc.taxonomy import Taxonomy
-    from stream_hc.vectorize import TextVectorizer
+    from stream_hc.vectorize import SequenceVectorizer, TextVectorizer
 
 __version__ = "0.1.0"
 
 __all__ = [
     "HAROW",
+    "HPA",
     "HRLS",
+    "LHPA",
+    "PA",
     "ApproxHBayes",
     "Calibrated",
     "HPerceptron",
     "NodePA",
     "Perceptron",
+    "SequenceVectorizer",
     "Taxonomy",
     "TextVectorizer",
     "h_bayes",
@@ -29,10 +44,14 @@ _HOME = {
     "ApproxHBayes": "stream_hc.learners",
     "Calibrated": "stream_hc.learners",
     "HAROW": "stream_hc.learners",
+    "HPA": "stream_hc.learners",
     "HPerceptron": "stream_hc.learners",
     "HRLS": "stream_hc.learners",
+    "LHPA": "stream_hc.learners",
     "NodePA": "stream_hc.learners",
+    "PA": "stream_hc.learners",
     "Perceptron": "stream_hc.learners",
+    "SequenceVectorizer": "stream_hc.vectorize",
     "Taxonomy": "stream_hc.taxonomy",
     "TextVectorizer": "stream_hc.vectorize",
     "h_bayes": "stream_hc.decoding",

@@ -190,6 +190,20 @@ def stream_rows(learner, xs, ys, delay):
     return predictions
 
 
+def kmer_columns(sequences, n_features, shortest, longest, gapped):
+    rows = []
+    for sequence in sequences:
+        kmers = []
+        for first in range(len(sequence)):
+            for length in range(shortest, longest + 1):
+                if first + length <= len(sequence):
+                    kmer = sequence[first : first + length]
+                    kmers.append(kmer)
+                    kmers += [kmer[:gap] + "." + kmer[gap + 1 :] for gap in range(1, length - 1) if gapped]
+        rows.append([h % n_features for h in hash_tokens([kmer.encode() for kmer in kmers])])
+    return rows
+
+
 def names_of_columns(texts, n_features, shortest, longest, limit):
     """Column -> name after these texts: the first term seen; of a full table the rarer half is dropped."""
     names, seen_in = {}, Counter()

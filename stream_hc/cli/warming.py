@@ -10,7 +10,7 @@ from stream_hc.evaluate import progressive, vectorize_dataset
 from stream_hc.learners import LEARNERS, SecondOrderLearner
 from stream_hc.runtime import Document, Filer
 from stream_hc.taxonomy import Taxonomy, truncate_rows
-from stream_hc.vectorize import TextVectorizer, hash_features
+from stream_hc.vectorize import SequenceVectorizer, TextVectorizer, hash_features
 
 __all__ = ["warm_up"]
 
@@ -38,6 +38,7 @@ def _text() -> None:
         words.learn_transform(["plain text", "übergroße Wörter"])
         words.transform_one("a word")
     hash_features(["a word"])
+    SequenceVectorizer(64).transform(["MELP"])
 
 
 def _learner(name: str) -> None:

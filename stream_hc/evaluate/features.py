@@ -8,12 +8,17 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from stream_hc.datasets import Dataset
-from stream_hc.vectorize import TextVectorizer, from_dict
+from stream_hc.vectorize import SequenceVectorizer, TextVectorizer, from_dict
 
 __all__ = ["vectorize_dataset"]
 
 
-def vectorize_dataset(dataset: Dataset, n_features: int = 2**18, train: ArrayLike | None = None) -> csr_array:
+def vectorize_dataset(
+    dataset: Dataset,
+    n_features: int = 2**18,
+    train: ArrayLike | None = None,
+    sequences: SequenceVectorizer | None = None,
+) -> csr_array:
     """Return the documents as float32 rows (n × n_features) of length 1.
 
     Parameters
@@ -26,6 +31,8 @@ def vectorize_dataset(dataset: Dataset, n_features: int = 2**18, train: ArrayLik
         None weighs every text by what the stream has shown up to it (itself included): no look ahead. Row
         numbers count the document frequencies on those rows only and then weigh all texts by them. Feature
         dicts have no such weights.
+    sequences
+        Makes the rows, where the texts are sequences of letters, such as proteins; n_features is its own.
 
     Examples
     --------
@@ -39,6 +46,8 @@ def vectorize_dataset(dataset: Dataset, n_features: int = 2**18, train: ArrayLik
     if dataset.kind == "features":
         return _unit_rows(cast(list[dict[Hashable, float]], dataset.documents), n_features)
     texts, vectorizer = cast(list[str], dataset.documents), TextVectorizer(n_features)
+    if sequences is not None:
+        return sequences.transform(texts)
     if train is None:
         return vectorizer.learn_transform(texts)
     vectorizer.learn([texts[row] for row in np.asarray(train).tolist()])

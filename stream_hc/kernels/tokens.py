@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stream_hc.kernels import Bools, Bytes, Ints, Longs
 
-__all__ = ["Names", "token_columns"]
+__all__ = ["Names", "kmer_columns", "token_columns"]
 
 FNV_OFFSET = np.uint64(0x811C9DC5)
 FNV_PRIME = np.uint64(0x01000193)
@@ -21,7 +21,7 @@ MIX_1 = np.uint64(0x85EBCA6B)
 MIX_2 = np.uint64(0xC2B2AE35)
 LOW_32 = np.uint64(0xFFFFFFFF)
 BITS_13, BITS_16 = np.uint64(13), np.uint64(16)
-BLANK = 0x20
+BLANK, OPEN = 0x20, 0x2E  # between the tokens of an n-gram; for a letter of a k-mer that may be any
 LONGEST_NAME = 64  # bytes
 Bounds = NDArray[np.int64]  # a row for each token: where it begins and ends in the buffer
 
@@ -178,3 +178,33 @@ def token_columns(
             # After the text, not while it is read: in that loop every further variable costs speed.
             add_names(names, columns[token_ptr[text] : count], buffer, bounds[:n_tokens], shortest, longest)
     return token_ptr, columns[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def kmer_columns(
+    buffer: Bytes, ends: Longs, n_features: int, shortest: int, longest: int, gapped: bool
+) -> tuple[Longs, Ints]:
+    """Return the columns of the k-mers of each sequence, as row pointers and one flat array.
+
+    A k-mer is a run of `shortest` to `longest` bytes. With `gapped` each is followed by those in which one
+    byte between its first and its last is left open.
+    """
+    per_place = 0
+    for length in range(shortest, longest + 1):
+        per_place += 1 + (max(0, length - 2) if gapped else 0)
+    kmer_ptr = np.zeros(ends.size + 1, np.int64)
+    columns = np.empty(per_place * buffer.size, np.int32)
+    count = 0
+    begin = 0
+    for sequence in range(ends.size):
+        for first in range(begin, ends[sequence]):
+            for length in range(shortest, min(longest, ends[sequence] - first) + 1):
+                for gap in range(max(1, length - 1) if gapped else 1):  # 0 leaves nothing open
+                    h = FNV_OFFSET
+                    for k in range(length):
+                        h = carry_on(h, OPEN if 0 < gap == k else buffer[first + k])
+                    columns[count] = finish(h, n_features)
+                    count += 1
+        begin = ends[sequence]
+        kmer_ptr[sequence + 1] = count
+    return kmer_ptr, columns[:count].copy()

@@ -4,16 +4,21 @@ from stream_hc.learners.arow import HAROW
 from stream_hc.learners.base import ColdStart, OnlineLearner
 from stream_hc.learners.calibrated import Calibrated
 from stream_hc.learners.hbayes import ApproxHBayes
+from stream_hc.learners.hpa import HPA, LHPA, PA
 from stream_hc.learners.linear import LinearLearner
 from stream_hc.learners.pa import NodePA
+from stream_hc.learners.paths import PathLearner
 from stream_hc.learners.perceptron import HPerceptron, Perceptron
 from stream_hc.learners.rls import HRLS
 from stream_hc.learners.second_order import SecondOrderLearner
 
 __all__ = [
     "HAROW",
+    "HPA",
     "HRLS",
     "LEARNERS",
+    "LHPA",
+    "PA",
     "QUICK",
     "ApproxHBayes",
     "Calibrated",
@@ -22,6 +27,7 @@ __all__ = [
     "LinearLearner",
     "NodePA",
     "OnlineLearner",
+    "PathLearner",
     "Perceptron",
     "SecondOrderLearner",
 ]
@@ -34,6 +40,9 @@ LEARNERS: dict[str, type[OnlineLearner]] = {
     "node-pa": NodePA,
     "h-rls": HRLS,
     "approx-h-bayes": ApproxHBayes,
+    "pa": PA,
+    "hpa": HPA,
+    "lhpa": LHPA,
 }
 # Those whose cost a document does not grow with what they have seen: what is compared if nobody says what.
 QUICK = [name for name, kind in LEARNERS.items() if issubclass(kind, LinearLearner)]

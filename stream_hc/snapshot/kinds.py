@@ -27,10 +27,14 @@ BUILT_IN = {
     "ApproxHBayes": "stream_hc.learners",
     "Calibrated": "stream_hc.learners",
     "HAROW": "stream_hc.learners",
+    "HPA": "stream_hc.learners",
     "HPerceptron": "stream_hc.learners",
     "HRLS": "stream_hc.learners",
+    "LHPA": "stream_hc.learners",
     "NodePA": "stream_hc.learners",
+    "PA": "stream_hc.learners",
     "Perceptron": "stream_hc.learners",
+    "SequenceVectorizer": "stream_hc.vectorize",
     "TextVectorizer": "stream_hc.vectorize",
 }
 _registered: dict[str, type[Snapshotable]] = {}

@@ -3,12 +3,14 @@
 from stream_hc.vectorize.dicts import from_dict
 from stream_hc.vectorize.hashing import FeatureError, hash_features
 from stream_hc.vectorize.rows import LARGEST_FEATURE, Rows, feature_rows, joined
+from stream_hc.vectorize.sequences import SequenceVectorizer
 from stream_hc.vectorize.text import TextVectorizer
 
 __all__ = [
     "LARGEST_FEATURE",
     "FeatureError",
     "Rows",
+    "SequenceVectorizer",
     "TextVectorizer",
     "feature_rows",
     "from_dict",

@@ -327,25 +327,48 @@ def test_a_growing_taxonomy_keeps_its_budget():
     assert again.predict_one({5: 1.0}) == model.predict_one({5: 1.0})
 
 
-@pytest.mark.compiled
-def test_stable_after_ten_thousand_stores():
-    """Noise labels keep documents within the band; one node stores all of them, one forgets most again."""
-    draw = np.random.default_rng(0)
-    X = np.zeros((15_000, 2000), np.float32)
+def noise(n, n_features=2000, seed=0):
+    """Documents with labels that mean nothing, so that margins stay within the band and most are stored."""
+    draw = np.random.default_rng(seed)
+    X = np.zeros((n, n_features), np.float32)
     for row in X:
         # Common words among rare ones, so that documents resemble each other as texts do.
-        row[(2000 * draw.random(40) ** 3).astype(int)] = draw.gamma(1.0, size=40)
+        row[(n_features * draw.random(40) ** 3).astype(int)] = draw.gamma(1.0, size=40)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    Y = draw.random((15_000, 1)) < 0.5
-    for budget, n, n_stores in ((None, 4000, 2000), (200, 15_000, 10_000)):
-        model = HRLS(SHAPES["single node"], n_features=2000, budget=budget, eviction="influence")
-        model.learn_many(X[:n], Y[:n])
-        assert model.n_updates[0] > n_stores
-        [kept] = stored_by(model)
-        S, y = np.array([x for x, _ in kept]).T, np.array([y for _, y in kept], float)
-        K = np.eye(y.size) + S.T @ S
-        assert model.state()["coefficients"] == pytest.approx(np.linalg.solve(K, y), abs=1e-11)
-        probe = X[-50:].astype(np.float64)
-        r = 1.0 - np.einsum("ij,ji->i", probe @ S, np.linalg.solve(K, S.T @ probe.T))
-        expected = probe @ S @ np.linalg.solve(K, y) / (1 + r)
-        assert model.margins(X[-50:])[:, 0] == pytest.approx(expected, abs=1e-6)
+    return X, draw.random((n, 1)) < 0.5
+
+
+def assert_solved(model, X):
+    """Compare coefficients and margins with a direct solve of K α = y over what the one node holds."""
+    [kept] = stored_by(model)
+    S, y = np.array([x for x, _ in kept]).T, np.array([y for _, y in kept], float)
+    K = np.eye(y.size) + S.T @ S
+    assert model.state()["coefficients"] == pytest.approx(np.linalg.solve(K, y), abs=1e-11)
+    probe = X[-50:].astype(np.float64)
+    r = 1.0 - np.einsum("ij,ji->i", probe @ S, np.linalg.solve(K, S.T @ probe.T))
+    expected = probe @ S @ np.linalg.solve(K, y) / (1 + r)
+    assert model.margins(X[-50:])[:, 0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("budget", "n", "n_stores"), [(None, 4000, 2000), (200, 15_000, 10_000)])
+def test_stable_after_thousands_of_stores(budget, n, n_stores):
+    """One node stores all documents within the band, one forgets most of them again."""
+    X, Y = noise(n)
+    model = HRLS(SHAPES["single node"], n_features=2000, budget=budget, eviction="influence")
+    model.learn_many(X, Y)
+    assert model.n_updates[0] > n_stores
+    assert_solved(model, X)
+
+
+@pytest.mark.soak
+@pytest.mark.compiled
+def test_stable_after_ten_thousand_stores_that_are_all_kept():
+    model = HRLS(SHAPES["single node"], n_features=6000)
+    for seed in range(50):
+        X, Y = noise(2000, n_features=6000, seed=seed)
+        model.learn_many(X, Y)
+        if model.n_stored[0] > 10_000:
+            break
+    assert model.n_stored[0] > 10_000
+    assert_solved(model, X)
