@@ -467,11 +467,12 @@ def test_tables_grow_in_the_middle_of_a_batch_and_at_its_first_row(kind):
 @pytest.mark.parametrize("kind", LEARNERS.values())
 def test_memory_follows_what_was_seen(kind):
     taxonomy = make_news(1).taxonomy
-    kind(taxonomy).learn_one({0: 1.0}, {"football"})  # compiles
+    label = taxonomy.nodes[taxonomy.leaves[-1]] if issubclass(kind, PathLearner) else "football"
+    kind(taxonomy).learn_one({0: 1.0}, {label})  # compiles
     tracemalloc.start()
     model = kind(taxonomy, n_features=2**24)
     for feature in range(100):
-        model.learn_one({feature * 1000: 1.0}, {"football"})
+        model.learn_one({feature * 1000: 1.0}, {label})
     current, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert model.state()["features"].size == 100
