@@ -51,10 +51,11 @@ soak: $(VENV)/.dev  ## what takes minutes: large models against a direct solve
 readme: $(VENV)/.dev  ## renew the table and the pictures of the README
 	$(BIN)/python docs/renew.py
 
-pages: $(VENV)/.dev  ## renew the pages about second order and calibration (real sets, about ten minutes)
+pages: $(VENV)/.dev  ## renew the pages about second order, calibration and paths (real sets, about ten minutes)
 	$(BIN)/python docs/second_order.py
 	$(BIN)/python docs/label_budget.py
 	$(BIN)/python docs/calibration.py
+	$(BIN)/python docs/paths.py
 	$(BIN)/python -m bench.hrls_budget
 
 # The peers live apart: nothing of ours should come to need them. fastText is compiled: a C++ compiler is needed.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from stream_hc import HPA, LHPA, PA, SequenceVectorizer, Taxonomy
+from stream_hc import HPA, LHPA, PA, Taxonomy
 from stream_hc.datasets import load
 from stream_hc.evaluate import vectorize_dataset
 from stream_hc.learners import PathLearner
@@ -29,12 +29,11 @@ PAGE = """\
 
 Qiu, Huang, Liu and Zhou, *Hierarchical text classification with latent concepts* (2011), compare a flat
 passive-aggressive learner (PA), one that adds up scores along a path (HPA), and one with two latent concepts
-for each node (LHPA). Here they are on three other sets, printed by `python docs/paths.py`, all with C = 1.
+for each node (LHPA). Here they are on two other sets, printed by `python docs/paths.py`, all with C = 1.
 
-A document has one path: that of its first label. `newsgroups20` is split as it came, the others after two
+A document has one path: that of its first label. `newsgroups20` is split as it came, the other after two
 thirds. In `inpi_patents_d` a path may end at an inner node, so its learners have `partial_paths=True`. Texts
-are weighted by the document frequencies of the training part; proteins (`ec_proteins`, EC numbers) go through
-`SequenceVectorizer()`.
+are weighted by the document frequencies of the training part.
 
 Three ways to train: **one pass** over the training documents, as on a stream; one pass with **averaged**
 weights; and the printed algorithm, `fit`: {epochs} epochs, each from nothing and in an order of its own, and
@@ -64,9 +63,7 @@ def main() -> None:
     folder = Path(os.environ.get("STREAM_HC_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         sys.exit(f"error: {folder} is missing: set STREAM_HC_DATA")
-    tables = [
-        table(name, task_of(folder / name)) for name in ("newsgroups20", "inpi_patents_d", "ec_proteins")
-    ]
+    tables = [table(name, task_of(folder / name)) for name in ("newsgroups20", "inpi_patents_d")]
     (ROOT / "docs" / "paths.md").write_text(
         PAGE.format(epochs=EPOCHS, tables="\n".join(tables)), encoding="utf-8"
     )
@@ -87,8 +84,7 @@ def task_of(folder: Path) -> Task:
     if data.name == "newsgroups20":
         is_train = np.array([part == "train" for part in data.splits or ()])
     train, test = rows[is_train], rows[~is_train]
-    sequences = SequenceVectorizer() if data.name == "ec_proteins" else None
-    X = vectorize_dataset(data, train=train, sequences=sequences)
+    X = vectorize_dataset(data, train=train)
     return Task(data.taxonomy, X, np.array(ends), train, test, data.name == "inpi_patents_d")
 
 
