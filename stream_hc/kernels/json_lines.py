@@ -67,6 +67,19 @@ def put_millionths(out: Bytes, at: int, number: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def put_names(out: Bytes, at: int, nodes: Ints, wanted: Bools, names: Bytes, name_ptr: Longs) -> int:
+    """Write the names of the nodes wanted, with commas between; return where they end. Writes `out`."""
+    begin = at
+    for k in range(nodes.size):
+        if wanted[k]:
+            if at > begin:
+                out[at] = COMMA
+                at += 1
+            at = put(out, at, names, name_ptr[nodes[k]], name_ptr[nodes[k] + 1])
+    return at
+
+
+@njit(cache=True, nogil=True)
 def line_end(lines: Bytes, begin: int) -> int:
     """Return where the line that begins at `begin` ends: a newline inside a JSON string is escaped."""
     while lines[begin] != NEWLINE:
@@ -93,6 +106,7 @@ def prediction_lines(
     `ids` and `stamps` hold a line of JSON for each row (null for no time stamp); node i is called
     `names[name_ptr[i]:name_ptr[i + 1]]`; `millionths` are the margins, `specific` marks the `labels`.
     """
+    all_of_them = np.ones(nodes.size, np.bool_)
     at = id_begin = stamp_begin = 0
     for row in range(versions.size):
         at = put(out, at, ID, 0, ID.size)
@@ -101,19 +115,9 @@ def prediction_lines(
         id_begin = id_end + 1
         at = put(out, at, LABELS, 0, LABELS.size)
         first, last = indptr[row], indptr[row + 1]
-        begin = at
-        for k in range(first, last):
-            if specific[k]:
-                if at > begin:
-                    out[at] = COMMA
-                    at += 1
-                at = put(out, at, names, name_ptr[nodes[k]], name_ptr[nodes[k] + 1])
+        at = put_names(out, at, nodes[first:last], specific[first:last], names, name_ptr)
         at = put(out, at, PATH_LABELS, 0, PATH_LABELS.size)
-        for k in range(first, last):
-            if k > first:
-                out[at] = COMMA
-                at += 1
-            at = put(out, at, names, name_ptr[nodes[k]], name_ptr[nodes[k] + 1])
+        at = put_names(out, at, nodes[first:last], all_of_them[first:last], names, name_ptr)
         at = put(out, at, SCORES, 0, SCORES.size)
         for k in range(first, last):
             if k > first:
