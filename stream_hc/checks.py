@@ -3,9 +3,9 @@
 import math
 import operator
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, get_args
 
-__all__ = ["finite", "positive", "whole_number"]
+__all__ = ["finite", "one_of", "positive", "whole_number"]
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -40,6 +40,19 @@ def positive(name: str, value: Any) -> float:
     if not 0.0 < number < math.inf:
         raise ValueError(f"{name} must be positive and finite, not {value!r}")
     return number
+
+
+def one_of(name: str, value: Any, choices: Any) -> None:
+    """Refuse what is none of the choices of a `Literal`, with a `ValueError` that names the argument.
+
+    >>> one_of("eviction", "newest", Literal["oldest", "margin"])
+    Traceback (most recent call last):
+    ...
+    ValueError: unknown eviction 'newest': choose one of oldest, margin
+    """
+    allowed = get_args(choices)
+    if value not in allowed:
+        raise ValueError(f"unknown {name} {value!r}: choose one of {', '.join(allowed)}")
 
 
 def _number(value: Any) -> float:

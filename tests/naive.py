@@ -25,6 +25,19 @@ def truncate_rows(rows, parents):
     return [{node for node in row if ancestors(node, parents) <= set(row)} for row in rows]
 
 
+def is_open(node, parents, on, needs_all):
+    return not parents[node] or (all if needs_all else any)(parent in on for parent in parents[node])
+
+
+def top_down(wanted, parents, needs_all=False):
+    """Nodes are numbered parents first: keep those wanted below kept ones, then add all their ancestors."""
+    on = set()
+    for node in sorted(wanted):
+        if is_open(node, parents, on, needs_all):
+            on.add(node)
+    return close_rows([on], parents)[0]
+
+
 def most_specific(rows, parents):
     return [node not in {p for other in row for p in parents[other]} for row in rows for node in sorted(row)]
 
@@ -115,9 +128,15 @@ def weigh_rows(token_lists, learn, tf="log", idf=True, norm=True, seen_in=None, 
 class NodeLearner:
     """A linear learner at every node: rules "path" and "node" (H-PERC), "flat", "arow", "pa"."""
 
-    def __init__(self, parents, rule, strength=0.0, threshold=0.0, zero_is_on=False):
+    def __init__(self, parents, rule, strength=0.0, threshold=0.0, zero_is_on=False, needs_all=False):
         self.parents, self.rule, self.strength = parents, rule, strength
-        self.threshold, self.zero_is_on = threshold, zero_is_on
+        self.zero_is_on, self.needs_all, self.learns_thresholds = (
+            zero_is_on,
+            needs_all,
+            threshold == "learned",
+        )
+        self.thresholds = [0.0 if self.learns_thresholds else threshold for _ in parents]
+        self.told = [[] for _ in parents]  # [bin of the margin, whether it is a label, how much that counts]
         self.w = [defaultdict(float) for _ in parents]
         self.sigma = [defaultdict(lambda: 1.0) for _ in parents]
         self.n_updates = [0 for _ in parents]
@@ -127,11 +146,11 @@ class NodeLearner:
 
     def own(self, node, x):
         margin = self.margin(node, x)
-        return self.zero_is_on if margin == 0 else margin > self.threshold
+        return self.zero_is_on if margin == 0 else margin > self.thresholds[node]
 
     def predict(self, x):
         wanted = {node for node in range(len(self.parents)) if self.own(node, x)}
-        return truncate_rows([wanted], self.parents)[0]
+        return top_down(wanted, self.parents, self.needs_all)
 
     def learn(self, x, y):
         if not x:
@@ -140,10 +159,12 @@ class NodeLearner:
         predicted = self.predict(x)
         decisions = {node: self.own(node, x) for node in range(len(self.parents))}
         for node in range(len(self.parents)):
-            if self.rule != "flat" and not set(self.parents[node]) <= y:
+            if self.rule != "flat" and not is_open(node, self.parents, y, self.needs_all):
                 continue
             sign = 1 if node in y else -1
             margin = self.margin(node, x)
+            if self.learns_thresholds:
+                self._move_threshold(node, margin, node in y)
             says = (node in predicted) if self.rule == "path" else decisions[node]
             if self.rule in ("path", "node", "flat") and says != (node in y):
                 self._add(node, sign, x)
@@ -152,6 +173,20 @@ class NodeLearner:
                 self._add(node, sign * min(self.strength, (1 - sign * margin) / square), x)
             elif self.rule == "arow" and sign * margin < 1:
                 self._add_arow(node, sign, margin, x)
+
+    def _move_threshold(self, node, margin, is_true):
+        """Try every edge of a bin; on a tie the one nearest to 0, then the lower one."""
+        told = self.told[node]
+        if margin == 0:
+            return
+        told.append([min(max(math.floor(16 * margin), -32), 31), is_true, 1.0])
+        if len(told) in (16, 32, 64, 128, 256):
+            told[:] = [[place, was_true, weight / 2] for place, was_true, weight in told]
+
+        def errors(edge):
+            return sum(weight for place, was_true, weight in told if (place >= edge) != was_true)
+
+        self.thresholds[node] = min(range(-32, 33), key=lambda edge: (errors(edge), abs(edge), edge)) / 16
 
     def _add(self, node, step, x):
         self.n_updates[node] += 1

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tests.naive import close_rows, truncate_rows
+from tests.naive import close_rows, is_open, top_down, truncate_rows
 
 ZERO = 1e-9  # a margin this small is 0 up to rounding
 
@@ -12,9 +12,11 @@ ZERO = 1e-9  # a margin this small is 0 up to rounding
 class StoredLearner:
     """H-RLS: w = (I + S Sᵀ + x xᵀ)⁻¹ S y at every node, from the documents stored there."""
 
-    def __init__(self, parents, n_features, zero_is_on=False, budget=None, eviction="oldest"):
+    def __init__(
+        self, parents, n_features, zero_is_on=False, budget=None, eviction="oldest", needs_all=False
+    ):
         self.parents, self.n_features, self.zero_is_on = parents, n_features, zero_is_on
-        self.budget, self.eviction = budget, eviction
+        self.budget, self.eviction, self.needs_all = budget, eviction, needs_all
         self.stored = [[] for _ in parents]  # pairs (dense x, ±1)
         self.n_updates = [0 for _ in parents]
         self.t = 0
@@ -43,7 +45,7 @@ class StoredLearner:
 
     def predict(self, x):
         wanted = {node for node in range(len(self.parents)) if self.own(node, x)}
-        return truncate_rows([wanted], self.parents)[0]
+        return top_down(wanted, self.parents, self.needs_all)
 
     def wants(self, node, x, t):
         if self.n_updates[node] == 0:
@@ -58,7 +60,7 @@ class StoredLearner:
             return
         y = close_rows([y], self.parents)[0]
         for node in range(len(self.parents)):
-            if set(self.parents[node]) <= y and self.wants(node, x, self.t):
+            if is_open(node, self.parents, y, self.needs_all) and self.wants(node, x, self.t):
                 if len(self.stored[node]) == self.budget:
                     del self.stored[node][self.worst(node)]
                 self.stored[node].append((self.dense(x), 1 if node in y else -1))
@@ -86,7 +88,9 @@ class StoredLearner:
         return {
             node: self.margin(node, x)
             for node in range(len(self.parents))
-            if x and set(self.parents[node]) <= predicted and self.wants(node, x, self.t + 1)
+            if x
+            and is_open(node, self.parents, predicted, self.needs_all)
+            and self.wants(node, x, self.t + 1)
         }
 
 
@@ -151,9 +155,9 @@ def refresh_tables(learner):
     return weights
 
 
-def count_eligible(parents, label_rows):
+def count_eligible(parents, label_rows, needs_all):
     closed = close_rows(label_rows, parents)
-    return [sum(set(above) <= row for row in closed) for above in parents]
+    return [sum(is_open(node, parents, row, needs_all) for row in closed) for node in range(len(parents))]
 
 
 def square_rows(xs):

@@ -79,15 +79,16 @@ def test_move_segments(sizes):
     )
 
 
-@given(st.data())
-def test_count_eligible(data):
+@pytest.mark.parametrize("needs_all", [False, True])
+@given(data=st.data())
+def test_count_eligible(needs_all, data):
     taxonomy = data.draw(st.one_of(forests(), dags()))
     label_rows = data.draw(st.lists(st.sets(st.sampled_from(taxonomy.nodes), max_size=4), max_size=5))
-    graph = rls.Graph(taxonomy.parent_ptr, taxonomy.parent_idx)
+    graph = rls.Graph(taxonomy.parent_ptr, taxonomy.parent_idx, needs_all)
     y_true = taxonomy.encode(label_rows).toarray()
     parents = [taxonomy.parents(node).tolist() for node in range(len(taxonomy))]
     columns = [set(taxonomy.columns(labels)) for labels in label_rows]
-    assert rls.count_eligible(graph, y_true).tolist() == naive_rls.count_eligible(parents, columns)
+    assert rls.count_eligible(graph, y_true).tolist() == naive_rls.count_eligible(parents, columns, needs_all)
 
 
 @given(st.lists(st.tuples(some_documents, st.integers(0, 2**6 - 1)), max_size=8), some_documents)

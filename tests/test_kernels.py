@@ -252,13 +252,20 @@ def test_counting_stops_before_it_overflows():
         assert seen_in[0] == expected
 
 
-def run_kernel(taxonomy, xs, ys, rule, delay):
+def cuts_of(taxonomy, threshold):
+    """Thresholds that stay, or those that are learned, before anything is known."""
+    if threshold == "learned":
+        return np.zeros((len(taxonomy), 2 + linear.BINS))
+    return np.full((len(taxonomy), 1), threshold)
+
+
+def run_kernel(taxonomy, xs, ys, rule, delay, parents="any"):
     """Stream through the kernel with a table that must grow on the way."""
     table = WeightTable(N_FEATURES, len(taxonomy), with_variances=rule.kind == linear.AROW)
     table.model = table.model._replace(table=table.model.table[:1].copy())
     X = feature_rows(to_rows(xs), N_FEATURES)
     Y = to_csr([taxonomy.columns(labels) for labels in ys])
-    edges = edge_array(taxonomy)
+    edges = edge_array(taxonomy, parents)
     predictions, row = [], 0
     while True:
         reached, ptr, nodes, scores = linear.stream_rows(
@@ -285,7 +292,7 @@ def run_one_by_one(taxonomy, xs, ys, rule):
         _, features, values = feature_rows(to_rows([x]), N_FEATURES)
         y = np.array(taxonomy.columns(labels), np.int32)
         slots, _, weights = table.model
-        decision = (rule.threshold, rule.zero_is_on)
+        decision = (rule.cuts, rule.zero_is_on)
         predictions.append(linear.predict_row(slots, weights, edges, *decision, features, values).tolist())
         while not linear.learn_row(*table.model, edges, *rule, features, values, y):
             table.reserve(features.size)
@@ -293,12 +300,14 @@ def run_one_by_one(taxonomy, xs, ys, rule):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@given(stream=streams(), zero_is_on=st.booleans())
-def test_one_by_one_is_what_a_batch_is(rule, stream, zero_is_on):
-    how = linear.Rule(RULES[rule], 0.5, 0.0, zero_is_on)
+@given(stream=streams(), zero_is_on=st.booleans(), threshold=st.sampled_from([0.0, "learned"]))
+def test_one_by_one_is_what_a_batch_is(rule, stream, zero_is_on, threshold):
+    how = linear.Rule(RULES[rule], 0.5, cuts_of(stream[0], threshold), zero_is_on)
+    again = how._replace(cuts=how.cuts.copy())
     expected, _, batch = run_kernel(*stream, how, 0)
-    predictions, table = run_one_by_one(*stream, how)
+    predictions, table = run_one_by_one(*stream, again)
     assert predictions == expected
+    assert again.cuts.tobytes() == how.cuts.tobytes()
     ours, theirs = table.state(), batch.state()
     assert {name: array.tobytes() for name, array in ours.items()} == {
         name: array.tobytes() for name, array in theirs.items()
@@ -311,14 +320,16 @@ def test_one_by_one_is_what_a_batch_is(rule, stream, zero_is_on):
     threshold=st.sampled_from([0.0, -0.5, 1.0]),
     zero_is_on=st.booleans(),
     delay=st.sampled_from([-1, 0, 1, 3]),
+    parents=st.sampled_from(["any", "all"]),
 )
-def test_perceptrons_equal_their_twin_exactly(rule, stream, threshold, zero_is_on, delay):
+def test_perceptrons_equal_their_twin_exactly(rule, stream, threshold, zero_is_on, delay, parents):
     taxonomy, xs, ys = stream
-    twin = naive.NodeLearner(parent_lists(taxonomy), rule, threshold=threshold, zero_is_on=zero_is_on)
+    options = {"threshold": threshold, "zero_is_on": zero_is_on, "needs_all": parents == "all"}
+    twin = naive.NodeLearner(parent_lists(taxonomy), rule, **options)
     columns = [set(taxonomy.columns(labels)) for labels in ys]
     expected = naive.stream_rows(twin, xs, columns, None if delay < 0 else delay)
-    how = linear.Rule(RULES[rule], 0.0, threshold, zero_is_on)
-    predictions, margins, table = run_kernel(taxonomy, xs, ys, how, delay)
+    how = linear.Rule(RULES[rule], 0.0, cuts_of(taxonomy, threshold), zero_is_on)
+    predictions, margins, table = run_kernel(taxonomy, xs, ys, how, delay, parents)
     assert predictions == [sorted(row) for row in expected]
     assert margins.tolist() == naive.margin_rows(twin, xs).reshape(margins.shape).tolist()
     assert table.n_updates.tolist() == twin.n_updates
@@ -331,24 +342,59 @@ class WatchedLearner(naive.NodeLearner):
 
     def predict(self, x):
         for node, n_updates in enumerate(self.n_updates):
-            self.close_call |= bool(x) and n_updates > 0 and abs(self.margin(node, x) - self.threshold) < 1e-4
+            margin = self.margin(node, x) if x and n_updates else math.inf
+            self.close_call |= abs(margin - self.thresholds[node]) < 1e-4
+            if self.learns_thresholds and margin != math.inf:  # the edges of the bins, too, decide
+                self.close_call |= abs(16 * margin - round(16 * margin)) < 2e-3
         return super().predict(x)
 
 
 @pytest.mark.parametrize(("rule", "strength"), [("arow", 0.1), ("arow", 1.0), ("pa", 1.0), ("pa", 0.05)])
-@given(stream=streams(), threshold=st.sampled_from([0.0, -0.1]), delay=st.sampled_from([-1, 0, 2]))
-def test_margin_learners_equal_their_twin(rule, strength, stream, threshold, delay):
+@given(
+    stream=streams(max_documents=20),
+    threshold=st.sampled_from([0.0, -0.1, "learned"]),
+    delay=st.sampled_from([-1, 0, 2]),
+    parents=st.sampled_from(["any", "all"]),
+)
+def test_margin_learners_equal_their_twin(rule, strength, stream, threshold, delay, parents):
     taxonomy, xs, ys = stream
-    twin = WatchedLearner(parent_lists(taxonomy), rule, strength, threshold)
+    twin = WatchedLearner(parent_lists(taxonomy), rule, strength, threshold, needs_all=parents == "all")
     columns = [set(taxonomy.columns(labels)) for labels in ys]
     expected = naive.stream_rows(twin, xs, columns, None if delay < 0 else delay)
-    how = linear.Rule(RULES[rule], strength, threshold, False)
-    predictions, margins, table = run_kernel(taxonomy, xs, ys, how, delay)
+    how = linear.Rule(RULES[rule], strength, cuts_of(taxonomy, threshold), False)
+    predictions, margins, table = run_kernel(taxonomy, xs, ys, how, delay, parents)
     # Where y m is 1 up to rounding, float32 and float64 may rightly disagree about an update.
     assume(table.n_updates.tolist() == twin.n_updates)
     assert margins == pytest.approx(naive.margin_rows(twin, xs).reshape(margins.shape), abs=2e-4)
     if not twin.close_call:
         assert predictions == [sorted(row) for row in expected]
+        assert how.cuts[:, 0].tolist() == twin.thresholds
+
+
+@given(st.lists(st.tuples(st.floats(-3, 3), st.booleans()), max_size=150))
+def test_thresholds_are_where_the_errors_are_fewest(told):
+    """One node, whatever its margins are."""
+    twin, rule = (
+        naive.NodeLearner([[]], "pa", 1.0, "learned"),
+        linear.Rule(linear.AROW, 1.0, np.zeros((1, 66)), False),
+    )
+    for margin, is_true in told:
+        linear.move_cut(rule, 0, margin, is_true)
+        twin._move_threshold(0, margin, is_true)
+        assert rule.cuts[0, 0] == twin.thresholds[0]
+    assert rule.cuts[0, 1] == len(twin.told[0])
+
+
+def test_old_margins_fade():
+    """After a long time of one kind, a few thousand of another move the threshold."""
+    rule = linear.Rule(linear.AROW, 1.0, np.zeros((1, 2 + linear.BINS)), False)
+    for k in range(2 * linear.MEMORY):
+        linear.move_cut(rule, 0, 0.5 if k % 2 else 0.75, k % 2 == 0)
+    assert rule.cuts[0, 0] == 0.5625
+    assert linear.MEMORY / 2 <= rule.cuts[0, 1] < linear.MEMORY
+    for k in range(2 * linear.MEMORY):
+        linear.move_cut(rule, 0, -0.5 if k % 2 else -0.25, k % 2 == 0)
+    assert -0.5 < rule.cuts[0, 0] <= -0.25
 
 
 def test_arow_variances_equal_the_formula():
@@ -358,7 +404,9 @@ def test_arow_variances_equal_the_formula():
     naive.stream_rows(learner, xs, ys, 0)
     edges = edge_array(Taxonomy.flat(["alone"]))
     X, Y = feature_rows(to_rows(xs, 4), 4), to_csr([[0], [], [0]])
-    linear.stream_rows(*table.model, edges, *linear.Rule(linear.AROW, 0.1, 0.0, False), *X, *Y, 0, 3, 0)
+    linear.stream_rows(
+        *table.model, edges, *linear.Rule(linear.AROW, 0.1, np.zeros((1, 1)), False), *X, *Y, 0, 3, 0
+    )
     for feature in range(3):
         row = table.model.slots[feature]
         assert row > 0

@@ -20,6 +20,8 @@ from stream_hc.kernels import Array, Bools, Doubles, Floats, Ints, Longs
 __all__ = ["Model", "Rule", "learn_row", "margin_rows", "predict_row", "stream_rows"]
 
 SMALLEST = float(np.finfo(np.float32).tiny)
+BINS, PER_UNIT = 64, 16  # of the histograms: margins from −2 to 2, those beyond in the outermost bins
+FEWEST, MEMORY = 16, 2**15  # documents in a histogram before it is halved for the first time, and at most
 PERCEPTRON, NODE_PERCEPTRON, FLAT_PERCEPTRON, AROW, PASSIVE_AGGRESSIVE = 0, 1, 2, 3, 4
 
 
@@ -32,35 +34,42 @@ class Model(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Parents and children of every node, in CSR form; the first `n_roots` nodes are the roots."""
+    """Parents and children of every node, in CSR form; the first `n_roots` nodes are the roots.
+
+    Under `needs_all` a node is looked at below all its parents, else below any of them: the same in a forest.
+    """
 
     parent_ptr: Ints
     parent_idx: Ints
     child_ptr: Ints
     child_idx: Ints
     n_roots: int
+    needs_all: bool
+    is_forest: bool
 
 
 @njit(cache=True, nogil=True)
 def graph_in(edges: Ints) -> Graph:
     """Return the graph behind the array that `edge_array` made: one argument of a call instead of five."""
-    n_nodes, n_edges, n_roots = edges[0], edges[1], edges[2]
-    a = 3 + n_nodes + 1
+    n_nodes, n_edges, n_roots, needs_all = edges[0], edges[1], edges[2], edges[3] != 0
+    a = 4 + n_nodes + 1
     b = a + n_edges
     c = b + n_nodes + 1
-    return Graph(edges[3:a], edges[a:b], edges[b:c], edges[c:], int(n_roots))
+    is_forest = n_edges == n_nodes - n_roots
+    return Graph(edges[4:a], edges[a:b], edges[b:c], edges[c:], int(n_roots), needs_all, is_forest)
 
 
 class Rule(NamedTuple):
     """How to update, and how to decide.
 
-    `strength` is r of AROW or C of PA. A node is on where its margin exceeds `threshold`; at a margin of
-    exactly 0, which a node that knows nothing about a document has, `zero_is_on` decides instead.
+    `strength` is r of AROW or C of PA. A node is on where its margin exceeds its threshold, `cuts[node, 0]`;
+    at a margin of exactly 0, which a node that knows nothing about a document has, `zero_is_on` decides
+    instead. If `cuts` is wider, thresholds are learned from what the other columns hold (`move_cut`).
     """
 
     kind: int
     strength: float
-    threshold: float
+    cuts: Doubles
     zero_is_on: bool
 
 
@@ -100,29 +109,30 @@ def margin_row(model: Model, features: Ints, values: Floats, margins: Floats) ->
 
 
 @njit(cache=True, nogil=True)
-def is_on(rule: Rule, margin: float) -> bool:
+def is_on(rule: Rule, node: int, margin: float) -> bool:
     """Decide by a node's own margin."""
-    return margin > rule.threshold if margin != 0.0 else rule.zero_is_on
+    return margin > rule.cuts[node, 0] if margin != 0.0 else rule.zero_is_on
 
 
 @njit(cache=True, nogil=True)
-def under_all(graph: Graph, node: int, marked: Bools) -> bool:
-    """Whether all parents of a node are marked."""
-    all_marked = True
-    for j in range(graph.parent_ptr[node], graph.parent_ptr[node + 1]):
-        all_marked = all_marked and marked[graph.parent_idx[j]]
-    return all_marked
+def is_open(graph: Graph, node: int, marked: Bools) -> bool:
+    """Whether a node with a marked parent may be looked at: always, unless it needs all its parents."""
+    open_ = True
+    if graph.needs_all:
+        for j in range(graph.parent_ptr[node], graph.parent_ptr[node + 1]):
+            open_ = open_ and marked[graph.parent_idx[j]]
+    return open_
 
 
 @njit(cache=True, nogil=True)
 def decide_row(graph: Graph, rule: Rule, margins: Floats, on: Bools, found: Ints) -> int:
-    """Switch on each node whose margin says so and whose parents are all on; look only below nodes that are.
+    """Switch on each node whose margin says so below nodes that are on; then all their ancestors.
 
     Writes `on`, which must be all False, and lists the nodes in `found`, ascending; returns their number.
     """
     size = 0
     for node in range(graph.n_roots):
-        if is_on(rule, margins[node]):
+        if is_on(rule, node, margins[node]):
             on[node] = True
             found[size] = node
             size += 1
@@ -130,20 +140,32 @@ def decide_row(graph: Graph, rule: Rule, margins: Floats, on: Bools, found: Ints
     while k < size:
         for j in range(graph.child_ptr[found[k]], graph.child_ptr[found[k] + 1]):
             node = graph.child_idx[j]
-            if not on[node] and is_on(rule, margins[node]) and under_all(graph, node, on):
+            if not on[node] and is_on(rule, node, margins[node]) and is_open(graph, node, on):
                 on[node] = True
-                place = size
-                while found[place - 1] > node:  # only in a DAG: the nodes of a forest come in order
-                    found[place] = found[place - 1]
-                    place -= 1
-                found[place] = node
+                found[size] = node
                 size += 1
         k += 1
+    return size if graph.is_forest else close_row(graph, on, found, size)
+
+
+@njit(cache=True, nogil=True)
+def close_row(graph: Graph, on: Bools, found: Ints, size: int) -> int:
+    """Switch on the ancestors of all nodes `found`, which a forest has on already; sort; return the number."""
+    k = 0
+    while k < size:
+        for j in range(graph.parent_ptr[found[k]], graph.parent_ptr[found[k] + 1]):
+            parent = graph.parent_idx[j]
+            if not on[parent]:
+                on[parent] = True
+                found[size] = parent
+                size += 1
+        k += 1
+    found[:size].sort()
     return size
 
 
 @njit(cache=True, nogil=True)
-def step_of(rule: Rule, margin: float, on: bool, is_true: bool, square: float) -> float:
+def step_of(rule: Rule, node: int, margin: float, on: bool, is_true: bool, square: float) -> float:
     """Return how far to move a node: ±1 (perceptron), ±α (passive-aggressive), 0 where all is well.
 
     For AROW it is ±(1 − y m), still to be divided by s + r.
@@ -152,7 +174,7 @@ def step_of(rule: Rule, margin: float, on: bool, is_true: bool, square: float) -
     if rule.kind == PERCEPTRON:
         return sign if on != is_true else 0.0
     if rule.kind == NODE_PERCEPTRON or rule.kind == FLAT_PERCEPTRON:
-        return sign if is_on(rule, margin) != is_true else 0.0
+        return sign if is_on(rule, node, margin) != is_true else 0.0
     missing = 1.0 - sign * np.float64(margin)
     if missing <= 0.0:
         return 0.0
@@ -163,19 +185,69 @@ def step_of(rule: Rule, margin: float, on: bool, is_true: bool, square: float) -
 
 
 @njit(cache=True, nogil=True)
+def move_cut(rule: Rule, node: int, margin: float, is_true: bool) -> None:
+    """Count a document in the histogram of a node's margins and set the threshold where it errs least.
+
+    `cuts[node, 1]` is the number of documents, `cuts[node, 2:]` how many more true than false ones have
+    their margin in each bin. Documents predicted by a younger model fade: all counts are halved each time
+    their number has doubled, at the latest after `MEMORY / 2` more. Writes `rule.cuts`.
+    """
+    if margin == 0.0:
+        return  # no threshold decides about it
+    cut = rule.cuts[node]
+    bins, half = cut[2:], (cut.size - 2) // 2
+    which = int(min(max(np.floor(np.float64(margin) * PER_UNIT) + half, 0.0), bins.size - 1.0))
+    bins[which] += 1.0 if is_true else -1.0
+    cut[1] += 1.0
+    n = int(cut[1])
+    if n >= FEWEST and n & (n - 1) == 0:
+        bins *= 0.5
+        if n == MEMORY:
+            cut[1] = MEMORY // 2
+    # Where the threshold is right about a document, the others have lost: it is the best one still.
+    if (which >= cut[0] * PER_UNIT + half) != is_true:
+        cut[0] = least_errors(bins)
+
+
+@njit(cache=True, nogil=True)
+def least_errors(bins: Doubles) -> float:
+    """Return the edge of a bin below which the fewest are true and above which the fewest are false.
+
+    Of several equal ones it is the one nearest to 0, the lower one of two.
+    """
+    half = bins.size // 2
+    best, errors, fewest, nearest = half, 0.0, np.inf, bins.size
+    for edge in range(bins.size + 1):
+        distance = abs(edge - half)
+        if errors < fewest or (errors == fewest and distance < nearest):
+            best, fewest, nearest = edge, errors, distance
+        if edge < bins.size:
+            errors += bins[edge]
+    return (best - half) / PER_UNIT
+
+
+@njit(cache=True, nogil=True)
 def find_eligible(graph: Graph, labels: Ints, y_true: Bools, nodes: Ints) -> int:
-    """List the roots and the nodes all of whose parents are true labels; return their number."""
+    """List the roots and the nodes open below true labels; return their number."""
     count = graph.n_roots
     for node in range(count):
         nodes[node] = node
     for label in labels:
         for j in range(graph.child_ptr[label], graph.child_ptr[label + 1]):
             node = graph.child_idx[j]
-            # In a DAG a node is met under each of its parents: the last one counts.
-            if graph.parent_idx[graph.parent_ptr[node + 1] - 1] == label and under_all(graph, node, y_true):
+            if is_first(graph, node, label, y_true) and is_open(graph, node, y_true):
                 nodes[count] = node
                 count += 1
     return count
+
+
+@njit(cache=True, nogil=True)
+def is_first(graph: Graph, node: int, parent: int, marked: Bools) -> bool:
+    """Whether a parent is the first one of a node that is marked: in a DAG a node is met under each."""
+    j = graph.parent_ptr[node]
+    while graph.parent_idx[j] != parent and not marked[graph.parent_idx[j]]:
+        j += 1
+    return bool(graph.parent_idx[j] == parent)
 
 
 @njit(cache=True, nogil=True)
@@ -190,7 +262,10 @@ def find_steps(graph: Graph, rule: Rule, labels: Ints, square: float, scratch: S
     n_steps = 0
     for k in range(count):
         node = nodes[k]
-        step = step_of(rule, scratch.margins[node], scratch.on[node], scratch.y_true[node], square)
+        is_true, margin = scratch.y_true[node], scratch.margins[node]
+        if rule.cuts.shape[1] > 1:
+            move_cut(rule, node, margin, is_true)
+        step = step_of(rule, node, margin, scratch.on[node], is_true, square)
         if step != 0.0:
             nodes[n_steps], scratch.steps[n_steps] = node, step
             n_steps += 1
@@ -343,7 +418,7 @@ def predict_row(
     slots: Ints,
     table: Floats,
     edges: Ints,
-    threshold: float,
+    cuts: Doubles,
     zero_is_on: bool,
     features: Ints,
     values: Floats,
@@ -353,7 +428,7 @@ def predict_row(
     margins, found = np.empty(table.shape[2], np.float32), np.empty(n_nodes, np.int32)
     margin_row(Model(slots, np.zeros(0, np.int64), table), features, values, margins)
     on = np.zeros(n_nodes, np.bool_)
-    return found[: decide_row(graph, Rule(0, 0.0, threshold, zero_is_on), margins, on, found)]
+    return found[: decide_row(graph, Rule(0, 0.0, cuts, zero_is_on), margins, on, found)]
 
 
 @njit(cache=True, nogil=True)
@@ -364,14 +439,14 @@ def learn_row(
     edges: Ints,
     kind: int,
     strength: float,
-    threshold: float,
+    cuts: Doubles,
     zero_is_on: bool,
     features: Ints,
     values: Floats,
     labels: Ints,
 ) -> bool:
     """Learn one document; False where the weights might run out of rows. Writes the model."""
-    model, rule = Model(slots, counts, table), Rule(kind, strength, threshold, zero_is_on)
+    model, rule = Model(slots, counts, table), Rule(kind, strength, cuts, zero_is_on)
     if not has_room(model, features):
         return False
     graph, scratch = graph_in(edges), new_scratch(edges[0], table.shape[2])
@@ -389,7 +464,7 @@ def stream_rows(
     edges: Ints,
     kind: int,
     strength: float,
-    threshold: float,
+    cuts: Doubles,
     zero_is_on: bool,
     x_ptr: Longs,
     x_idx: Ints,
@@ -407,7 +482,7 @@ def stream_rows(
     before it in CSR form: pointers, nodes and their margins. It stops before `stop` where the weights might
     run out of rows: make room and call again from the row reached. Writes the model.
     """
-    model, rule = Model(slots, counts, table), Rule(kind, strength, threshold, zero_is_on)
+    model, rule = Model(slots, counts, table), Rule(kind, strength, cuts, zero_is_on)
     graph, n_nodes = graph_in(edges), int(edges[0])
     scratch = new_scratch(n_nodes, table.shape[2])
     predicted_ptr = np.zeros(stop - start + 1, np.int64)

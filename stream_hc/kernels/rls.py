@@ -61,10 +61,11 @@ class Nodes(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """The parents of every node, in CSR form."""
+    """The parents of every node, in CSR form, and whether a node needs them all or any one of them."""
 
     parent_ptr: Longs
     parent_idx: Ints
+    needs_all: bool
 
 
 class Forest(NamedTuple):
@@ -426,12 +427,18 @@ def learn_node(
 
 
 @njit(cache=True, nogil=True)
-def all_on(graph: Graph, node: int, labels: Bools) -> bool:
-    """Whether all parents of a node are on; a root has none."""
-    found = True
-    for j in range(graph.parent_ptr[node], graph.parent_ptr[node + 1]):
-        found = found and labels[graph.parent_idx[j]]
-    return found
+def is_open(graph: Graph, node: int, labels: Bools) -> bool:
+    """Whether as many parents of a node are on as it needs; a root has none and is open."""
+    first, end = graph.parent_ptr[node], graph.parent_ptr[node + 1]
+    if graph.needs_all or first == end:
+        for j in range(first, end):
+            if not labels[graph.parent_idx[j]]:
+                return False
+        return True
+    for j in range(first, end):
+        if labels[graph.parent_idx[j]]:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
@@ -480,18 +487,19 @@ def stream_nodes(
             if nodes.n_stored[node] == room[node] and nodes.n_stored[node] != rule.budget:
                 reached[node] = step
                 return i
-            looked, vx = False, 0.0
-            if all_on(graph, node, on[step]):
+            below, vx = is_open(graph, node, on[step]), 0.0
+            # A node that is off may still be switched on by one below it, in a DAG: its score is wanted, too.
+            looked = below or (batch.scores.size > 0 and not graph.needs_all)
+            if looked:
                 x = row_of(batch.x, batch.first + step)
                 vx, value = look(docs, nodes, node, x, batch.seen[step], work.k)
-                looked = True
-                on[step, node] = value > 0.0 or (value == 0.0 and rule.zero_is_on)
-                if batch.scores.size > 0 and on[step, node]:
+                on[step, node] = below and (value > 0.0 or (value == 0.0 and rule.zero_is_on))
+                if batch.scores.size > 0 and (on[step, node] or not graph.needs_all):
                     batch.scores[step, node] = margin(nodes, node, x.square, value, work.k)
             learned = batch.document + step - silent
             if step < silent or docs.ptr[learned] == docs.ptr[learned + 1]:
                 continue
-            if all_on(graph, node, batch.y_true[step]):
+            if is_open(graph, node, batch.y_true[step]):
                 if batch.delay > 0 or not looked:
                     vx = gather(nodes, node, batch.taught[step], work.k)
                 target = 1 if batch.y_true[step, node] else -1
@@ -683,7 +691,7 @@ def ask_nodes(
     for step in range(on.shape[0]):
         row = row_of(x, first + step)
         for node in range(on.shape[1]):
-            if row.features.size == 0 or not all_on(graph, node, on[step]):
+            if row.features.size == 0 or not is_open(graph, node, on[step]):
                 continue
             vx, value = look(docs, nodes, node, row, products[step], work.k)
             limit = band(nodes.n_updates[node], t)
@@ -694,10 +702,10 @@ def ask_nodes(
 
 @njit(cache=True, nogil=True)
 def count_eligible(graph: Graph, y_true: Bools) -> Longs:
-    """Return at how many rows of labels each node is eligible: all its parents are among them."""
+    """Return at how many rows of labels each node is eligible, below the parents among them."""
     counts = np.zeros(y_true.shape[1], np.int64)
     for row in range(y_true.shape[0]):
         for node in range(y_true.shape[1]):
-            if all_on(graph, node, y_true[row]):
+            if is_open(graph, node, y_true[row]):
                 counts[node] += 1
     return counts

@@ -105,6 +105,7 @@ def predict_rows(
     reach: Doubles,
     parent_ptr: Longs,
     parent_idx: Ints,
+    needs_all: bool,
     zero_is_on: bool,
     x_ptr: Longs,
     x_idx: Ints,
@@ -112,15 +113,18 @@ def predict_rows(
     x_squares: Doubles,
     on: Bools,
 ) -> None:
-    """Predict documents from the roots downward, by the sign of vᵀx. Writes `on`."""
+    """Predict documents from the roots downward, by the sign of vᵀx. Writes `on`, which must be all False.
+
+    A node is looked at below any of its parents that is on, under `needs_all` only below all of them.
+    """
     for row in range(on.shape[0]):
         part = slice(x_ptr[row], x_ptr[row + 1])
         features, values = x_idx[part], x_values[part]
         for node in range(on.shape[1]):
-            reached = True
+            n_parents, n_on = parent_ptr[node + 1] - parent_ptr[node], 0
             for j in range(parent_ptr[node], parent_ptr[node + 1]):
-                reached = reached and on[row, parent_idx[j]]
-            if not reached:
+                n_on += on[row, parent_idx[j]]
+            if n_on < (n_parents if needs_all else min(n_parents, 1)):
                 continue
             vx = 0.0
             if n_stored[node] > 0:

@@ -5,8 +5,8 @@ Notation: w_i -> `weights[:, node]`; σ_j of node i -> `variances[j, node]`; α,
 
 from stream_hc.checks import positive
 from stream_hc.kernels import linear as kernels
-from stream_hc.learners.base import ColdStart
-from stream_hc.learners.linear import LinearLearner
+from stream_hc.learners.base import ColdStart, Parents
+from stream_hc.learners.linear import LinearLearner, Threshold
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["HAROW"]
@@ -29,7 +29,10 @@ class HAROW(LinearLearner):
     cold_start
         What a margin of exactly 0 predicts: 0 ("negative") or 1 ("paper").
     threshold
-        What a margin must exceed to predict 1; below 0 it favours recall, above 0 precision.
+        What a margin must exceed to predict 1; below 0 it favours recall, above 0 precision. "learned": each
+        node has its own, where it would have erred least on the documents so far, younger ones counting more.
+    parents
+        In a DAG: whether a node is looked at below "any" of its parents or only below "all" of them.
 
     Examples
     --------
@@ -52,10 +55,11 @@ class HAROW(LinearLearner):
         n_features: int = 2**18,
         r: float = 0.1,
         cold_start: ColdStart = "negative",
-        threshold: float = 0.0,
+        threshold: Threshold = 0.0,
+        parents: Parents = "any",
     ) -> None:
         positive("r", r)
-        super().__init__(taxonomy, n_features, cold_start, threshold)
+        super().__init__(taxonomy, n_features, cold_start, threshold, parents)
         self.r = r
 
     def _update_rule(self) -> tuple[int, float]:

@@ -3,21 +3,23 @@
 import abc
 import inspect
 from collections.abc import Collection, Hashable, Mapping
-from typing import Any, Literal, NamedTuple, Self, cast, get_args
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from river import base
 from scipy.sparse import csr_array
 
-from stream_hc.checks import whole_number
+from stream_hc.checks import one_of, whole_number
 from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.taxonomy import Labels, Taxonomy, TaxonomyError
 from stream_hc.vectorize import Rows, feature_rows, from_dict
 
-__all__ = ["NO_LABELS", "ColdStart", "LabelRows", "OnlineLearner", "Predicted"]
+__all__ = ["NO_LABELS", "ColdStart", "LabelRows", "OnlineLearner", "Parents", "Predicted"]
+__all__ += ["along_paths", "closed_upward"]
 
 ColdStart = Literal["negative", "paper"]
+Parents = Literal["any", "all"]
 
 
 class LabelRows(NamedTuple):
@@ -53,10 +55,7 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
         if taxonomy is not None and not isinstance(taxonomy, Taxonomy):
             raise ValueError(f"taxonomy must be a Taxonomy or None, not {type(taxonomy).__name__}")
         whole_number("n_features", n_features, 1, 2**31 - 1)
-        if cold_start not in get_args(ColdStart):
-            raise ValueError(
-                f"unknown cold_start {cold_start!r}: choose one of {', '.join(get_args(ColdStart))}"
-            )
+        one_of("cold_start", cold_start, ColdStart)
         self.taxonomy = taxonomy
         self.n_features = n_features
         self.cold_start: ColdStart = cold_start
@@ -245,3 +244,25 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
         if new:
             self._set_labels(Taxonomy.flat([*self._labels.nodes, *new]))
             self._add_nodes(len(self._labels))
+
+
+def along_paths(taxonomy: Taxonomy, p: NDArray[np.float64], parents: Parents) -> NDArray[np.float64]:
+    """Bring the numbers that nodes have by themselves (n × N) in line with top-down prediction. Writes `p`.
+
+    None is larger than at a parent afterwards, and it exceeds a threshold exactly where a prediction by that
+    threshold has the node on: below all its parents; or below any of them, all its ancestors then being on.
+    """
+    for node in range(len(taxonomy)):
+        above = p[:, taxonomy.parents(node)]
+        if above.size:
+            p[:, node] = np.minimum(p[:, node], above.min(axis=1) if parents == "all" else above.max(axis=1))
+    if not taxonomy.is_tree and parents == "any":
+        closed_upward(taxonomy, p)
+    return p
+
+
+def closed_upward(taxonomy: Taxonomy, rows: NDArray[Any]) -> None:
+    """Give every node at least what its children have: labels (bools) or numbers, n × N. Writes `rows`."""
+    for node in reversed(range(len(taxonomy))):
+        for parent in taxonomy.parents(node):
+            np.maximum(rows[:, parent], rows[:, node], out=rows[:, parent])

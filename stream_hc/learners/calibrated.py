@@ -6,12 +6,12 @@ Notation: p_i = P(y_i = 1 given y_par(i) = 1) -> conditional probabilities; ln(p
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_hc.checks import whole_number
+from stream_hc.checks import one_of, whole_number
 from stream_hc.decoding.bayes import Costs, require_forest
 from stream_hc.kernels import Doubles
 from stream_hc.kernels.bayes import decode_rows
@@ -87,8 +87,7 @@ class Calibrated(OnlineLearner):
     ) -> None:
         if not isinstance(model, OnlineLearner) or isinstance(model, Calibrated):
             raise ValueError(f"model must be a learner of this package, not {type(model).__name__}")
-        if decode not in get_args(Decode):
-            raise ValueError(f"unknown decode {decode!r}: choose one of {', '.join(get_args(Decode))}")
+        one_of("decode", decode, Decode)
         whole_number("memory", memory, 2, 2**31 - 1)
         super().__init__(model.taxonomy, model.n_features, model.cold_start)
         self.model = model

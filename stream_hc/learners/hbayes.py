@@ -1,9 +1,8 @@
 """APPROX-H-BAYES: the margins of H-RLS as probabilities, and the multilabel of least expected H-loss."""
 
-from typing import get_args
-
 import numpy as np
 
+from stream_hc.checks import one_of
 from stream_hc.decoding.bayes import require_forest
 from stream_hc.kernels import Bools, Doubles
 from stream_hc.kernels import rls as kernels
@@ -63,9 +62,8 @@ class ApproxHBayes(SecondOrderLearner):
         budget: int | None = None,
         eviction: Eviction = "oldest",
     ) -> None:
-        super().__init__(taxonomy, n_features, cold_start, budget, eviction)
-        if costs not in get_args(CostScheme):
-            raise ValueError(f"unknown costs {costs!r}: choose one of {', '.join(get_args(CostScheme))}")
+        super().__init__(taxonomy, n_features, cold_start, budget, eviction, parents="all")
+        one_of("costs", costs, CostScheme)
         self.costs: CostScheme = costs
         require_forest(self._labels)
         self._node_costs = self._labels.costs(costs)

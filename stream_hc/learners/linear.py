@@ -2,30 +2,35 @@
 
 import abc
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_hc.checks import finite
-from stream_hc.kernels import Floats, Ints, Longs
+from stream_hc.checks import finite, one_of
+from stream_hc.kernels import Doubles, Floats, Ints, Longs
 from stream_hc.kernels import linear as kernels
-from stream_hc.learners.base import ColdStart, LabelRows, OnlineLearner, Predicted
+from stream_hc.learners.base import ColdStart, LabelRows, OnlineLearner, Parents, Predicted, along_paths
 from stream_hc.learners.table import WeightTable
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import Rows, joined
 
-__all__ = ["LinearLearner", "edge_array"]
+__all__ = ["LinearLearner", "Threshold", "edge_array"]
+
+Threshold = float | Literal["learned"]
 
 
 class LinearLearner(OnlineLearner):
     """A linear learner at every node, predicting from the roots downward.
 
-    A node is on if its margin w·x exceeds the threshold and all its parents are on (in a DAG there may be
-    several), so predictions respect the taxonomy. A margin of exactly 0 means that the node knows nothing
-    about the document: `cold_start` decides it, whatever the threshold.
+    A node is on if its margin w·x exceeds its threshold and its parent is on, so predictions respect the
+    taxonomy. In a DAG, where a node may have several parents, one of them is enough (`parents="any"`), and
+    the ancestors of a node that is on are then on, too; or it takes them all (`parents="all"`). Nodes learn
+    where they are eligible: where the true labels have one of their parents, or all of them. A margin of
+    exactly 0 means that the node knows nothing about the document: `cold_start` decides it, whatever the
+    threshold.
 
-    `predict_proba_one` returns 1 / (1 + e^−(margin − threshold)), no larger than at any parent. It orders
+    `predict_proba_one` returns 1 / (1 + e^−(margin − threshold)), no larger than at its parents. It orders
     documents as the margins do, with 1/2 at the threshold, and is not calibrated: wrap the learner in
     `Calibrated` for probabilities that can be trusted.
     """
@@ -37,10 +42,15 @@ class LinearLearner(OnlineLearner):
         taxonomy: Taxonomy | None = None,
         n_features: int = 2**18,
         cold_start: ColdStart = "negative",
-        threshold: float = 0.0,
+        threshold: Threshold = 0.0,
+        parents: Parents = "any",
     ) -> None:
         super().__init__(taxonomy, n_features, cold_start)
-        self.threshold = finite("threshold", threshold)
+        one_of("parents", parents, Parents)
+        self.threshold: Threshold = threshold if threshold == "learned" else finite("threshold", threshold)
+        self.parents: Parents = parents
+        self._cuts = np.zeros((0, 2 + kernels.BINS if threshold == "learned" else 1))
+        self._add_cuts(len(self._labels))
         self._table = WeightTable(n_features, len(self._labels), self._with_variances)
         self._remembered: tuple[kernels.Model, tuple[Any, ...]] | None = None
 
@@ -52,6 +62,11 @@ class LinearLearner(OnlineLearner):
     def n_updates(self) -> NDArray[np.int64]:
         """How often each node was updated; 0 means never trained."""
         return self._table.n_updates.copy()
+
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """What the margin of each node must exceed."""
+        return self._cuts[:, 0].copy()
 
     @property
     def nbytes(self) -> int:
@@ -71,13 +86,9 @@ class LinearLearner(OnlineLearner):
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
         margins = self._margins(rows).astype(np.float64)
         # At a margin of 0 the node knows nothing: 1/2, whatever the threshold.
-        above = np.where(margins == 0.0, 0.0, margins - self.threshold)
-        p: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(above, -500.0, 500.0)))
-        for node in range(len(self._labels)):
-            parents = self._labels.parents(node)
-            if parents.size:
-                p[:, node] = np.minimum(p[:, node], p[:, parents].min(axis=1))
-        return p
+        above = np.where(margins == 0.0, 0.0, margins - self._cuts[:, 0])
+        p = 1.0 / (1.0 + np.exp(-np.clip(above, -500.0, 500.0)))
+        return along_paths(self._labels, p, self.parents)
 
     def _stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
         """Run the kernel over the rows, making room for new features whenever it asks."""
@@ -94,7 +105,7 @@ class LinearLearner(OnlineLearner):
 
     def _predict_row(self, row: Rows) -> list[int]:
         slots, _, table, edges = self._arrays()
-        decision = (self.threshold, self.cold_start == "paper")
+        decision = (self._cuts, self.cold_start == "paper")
         on = kernels.predict_row(slots, table, edges, *decision, row.indices, row.values)
         return on.tolist()  # type: ignore[no-any-return]
 
@@ -103,15 +114,15 @@ class LinearLearner(OnlineLearner):
         while not kernels.learn_row(*self._arrays(), *document):
             self._table.reserve(row.indices.size)
 
-    def _rule(self) -> tuple[int, float, float, bool]:
+    def _rule(self) -> tuple[int, float, Doubles, bool]:
         """Return the fields of `kernels.Rule`."""
-        return (*self._update_rule(), self.threshold, self.cold_start == "paper")
+        return (*self._update_rule(), self._cuts, self.cold_start == "paper")
 
     def _arrays(self) -> tuple[Any, ...]:
         """Return the arrays of the table and the graph; put together anew when the table has changed."""
         model = self._table.model
         if self._remembered is None or self._remembered[0] is not model:
-            self._remembered = model, (*model, edge_array(self._labels))
+            self._remembered = model, (*model, edge_array(self._labels, self.parents))
         return self._remembered[1]
 
     def _margins(self, rows: Rows) -> NDArray[np.float32]:
@@ -122,17 +133,32 @@ class LinearLearner(OnlineLearner):
 
     def _add_nodes(self, n_nodes: int) -> None:
         self._table.add_nodes(n_nodes)
+        self._add_cuts(n_nodes)
+
+    def _add_cuts(self, n_nodes: int) -> None:
+        more = np.zeros((n_nodes - len(self._cuts), self._cuts.shape[1]))
+        more[:, 0] = 0.0 if self.threshold == "learned" else self.threshold
+        self._cuts = np.concatenate([self._cuts, more])
 
     def _own_state(self) -> dict[str, Any]:
-        return self._table.state()
+        learned = {"cuts": self._cuts.copy()} if self.threshold == "learned" else {}
+        return self._table.state() | learned
 
     def _restore(self, state: Mapping[str, Any]) -> None:
+        if self.threshold == "learned":
+            cuts = state["cuts"]
+            if cuts.shape != self._cuts.shape or cuts.dtype != np.float64 or not np.isfinite(cuts).all():
+                raise ValueError(f"cuts must be finite numbers of shape {self._cuts.shape}")
+            if (np.abs(cuts[:, 0]) > kernels.BINS / kernels.PER_UNIT / 2).any() or (cuts[:, 1] < 0).any():
+                raise ValueError("cuts must be thresholds within the bins and counts of documents")
         self._table.restore(state)
+        if self.threshold == "learned":
+            self._cuts = cuts.copy()
 
 
-def edge_array(taxonomy: Taxonomy) -> Ints:
+def edge_array(taxonomy: Taxonomy, parents: Parents = "any") -> Ints:
     """Return the graph of a taxonomy as one array, which `kernels` takes apart again."""
-    sizes = [len(taxonomy), taxonomy.parent_idx.size, taxonomy.roots.size]
+    sizes = [len(taxonomy), taxonomy.parent_idx.size, taxonomy.roots.size, parents == "all"]
     parents, children = (
         (taxonomy.parent_ptr, taxonomy.parent_idx),
         (taxonomy.child_ptr, taxonomy.child_idx),

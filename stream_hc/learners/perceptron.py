@@ -3,10 +3,11 @@
 Notation: w_i -> `weights[:, node]`; m_i = w_i·x -> `margins[node]`; y, ŷ -> `y_true`, `on`.
 """
 
-from typing import Literal, get_args
+from typing import Literal
 
+from stream_hc.checks import finite, one_of
 from stream_hc.kernels import linear as kernels
-from stream_hc.learners.base import ColdStart
+from stream_hc.learners.base import ColdStart, Parents
 from stream_hc.learners.linear import LinearLearner
 from stream_hc.taxonomy import Taxonomy
 
@@ -35,6 +36,8 @@ class HPerceptron(LinearLearner):
         that of its own margin ("node").
     threshold
         What a margin must exceed to predict 1; below 0 it favours recall, above 0 precision.
+    parents
+        In a DAG: whether a node is looked at below "any" of its parents or only below "all" of them.
 
     Examples
     --------
@@ -57,12 +60,10 @@ class HPerceptron(LinearLearner):
         cold_start: ColdStart = "negative",
         judged_by: JudgedBy = "path",
         threshold: float = 0.0,
+        parents: Parents = "any",
     ) -> None:
-        if judged_by not in get_args(JudgedBy):
-            raise ValueError(
-                f"unknown judged_by {judged_by!r}: choose one of {', '.join(get_args(JudgedBy))}"
-            )
-        super().__init__(taxonomy, n_features, cold_start, threshold)
+        one_of("judged_by", judged_by, JudgedBy)
+        super().__init__(taxonomy, n_features, cold_start, finite("threshold", threshold), parents)
         self.judged_by: JudgedBy = judged_by
 
     def _update_rule(self) -> tuple[int, float]:
@@ -84,6 +85,8 @@ class Perceptron(LinearLearner):
         What a margin of exactly 0 predicts: 0 ("negative") or, as printed, 1 ("paper").
     threshold
         What a margin must exceed to predict 1; below 0 it favours recall, above 0 precision.
+    parents
+        In a DAG: whether a node is looked at below "any" of its parents or only below "all" of them.
 
     Examples
     --------
@@ -93,6 +96,16 @@ class Perceptron(LinearLearner):
     >>> model.predict_one({"racket": 1.0})
     {'sport': True, 'tennis': False}
     """
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        n_features: int = 2**18,
+        cold_start: ColdStart = "negative",
+        threshold: float = 0.0,
+        parents: Parents = "any",
+    ) -> None:
+        super().__init__(taxonomy, n_features, cold_start, finite("threshold", threshold), parents)
 
     def _update_rule(self) -> tuple[int, float]:
         return kernels.FLAT_PERCEPTRON, 0.0

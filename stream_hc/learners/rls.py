@@ -23,7 +23,7 @@ WORTH_A_THREAD = 2**22
 class HRLS(SecondOrderLearner):
     """Hierarchical regularised least squares: decides by the sign of the margin, from the roots downward.
 
-    An eligible node (a root, or all its parents are true labels) stores a document with |m| ≤ √(5 ln t / N),
+    An eligible node (a root, or below true labels: `parents`) stores a document with |m| ≤ √(5 ln t / N),
     where N is what it has stored so far and t counts the documents. The sign needs v only; r = xᵀA⁻¹x is
     worked out where its interval [0, ‖x‖²] leaves open whether to store. A prediction costs O(nnz) at a node,
     a stored document O(N²).
@@ -46,6 +46,8 @@ class HRLS(SecondOrderLearner):
         the most "redundant" one (whose x the others span best) or that of least "influence" (whose loss
         changes the regularised squared error least). What remains is exactly what the others alone would
         give. On real data the oldest was the best to forget by far: docs/hrls-budget.md.
+    parents
+        In a DAG: whether a node is looked at below "any" of its parents or only below "all" of them.
 
     Examples
     --------

@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from stream_hc.checks import whole_number
+from stream_hc.checks import one_of, whole_number
 from stream_hc.kernels import Bools, Doubles, Ints, Longs
 from stream_hc.kernels import rls as kernels
-from stream_hc.learners.base import ColdStart, LabelRows, OnlineLearner, Predicted
+from stream_hc.learners.base import (
+    ColdStart,
+    LabelRows,
+    OnlineLearner,
+    Parents,
+    Predicted,
+    along_paths,
+    closed_upward,
+)
 from stream_hc.learners.batches import Batches
 from stream_hc.learners.instances import Instances
 from stream_hc.learners.node_weights import NodeWeights
@@ -41,11 +49,13 @@ class SecondOrderLearner(OnlineLearner):
         cold_start: ColdStart = "negative",
         budget: int | None = None,
         eviction: Eviction = "oldest",
+        parents: Parents = "any",
     ) -> None:
         super().__init__(taxonomy, n_features, cold_start)
+        one_of("parents", parents, Parents)
+        self.parents: Parents = parents
         self.budget = None if budget is None else whole_number("budget", budget, 1, 2**20)
-        if eviction not in get_args(Eviction):
-            raise ValueError(f"unknown eviction {eviction!r}: choose one of {', '.join(get_args(Eviction))}")
+        one_of("eviction", eviction, Eviction)
         self.eviction: Eviction = eviction
         self._stored = Instances(n_features, len(self._labels))
         self._weights = NodeWeights(len(self._labels))
@@ -93,7 +103,7 @@ class SecondOrderLearner(OnlineLearner):
 
         These are the nodes whose margin is within the band, so that the document would be stored. Which nodes
         are eligible depends on the true labels; as long as those are unknown, the predicted ones stand in:
-        a node is asked if all its parents are predicted. Empty: the labels are not worth asking for.
+        a node is asked if its parents are predicted. Empty: the labels are not worth asking for.
         """
         found = self._query(from_dict(x, self.n_features))
         return {
@@ -105,7 +115,7 @@ class SecondOrderLearner(OnlineLearner):
         return self._query(feature_rows(X, self.n_features))
 
     def _query(self, rows: Rows) -> csr_array:
-        on = self._predict(rows)
+        on = self._closed(self._predict(rows))
         asked, margins = np.zeros_like(on), np.zeros(on.shape)
         for part, x, products in self._seen(rows):
             docs, nodes = self._stored.arrays()
@@ -120,7 +130,7 @@ class SecondOrderLearner(OnlineLearner):
 
     def _stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
         if delay < 0:
-            return _predicted(self._predict(rows))
+            return _predicted(self._closed(self._predict(rows)))
         return _predicted(self._stream_all(rows, labels, delay, start)[0])
 
     def _scored_stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
@@ -141,7 +151,7 @@ class SecondOrderLearner(OnlineLearner):
                 self._run(batch, workers)
                 self._stored.drop_unused(batch.document)
                 first += batch.on.shape[0]
-        return on, margins
+        return self._closed(on), margins
 
     @abc.abstractmethod
     def _predict(self, rows: Rows) -> Bools:
@@ -165,12 +175,7 @@ class SecondOrderLearner(OnlineLearner):
         return np.where(m > 0.0, np.maximum(p, np.nextafter(0.5, 1.0)), p)
 
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
-        p = self._conditional(self._exact_margins(rows))
-        for node in range(len(self._labels)):
-            parents = self._labels.parents(node)
-            if parents.size:
-                p[:, node] = np.minimum(p[:, node], p[:, parents].min(axis=1))
-        return p
+        return along_paths(self._labels, self._conditional(self._exact_margins(rows)), self.parents)
 
     def _add_nodes(self, n_nodes: int) -> None:
         self._stored.add_nodes(n_nodes)
@@ -204,7 +209,14 @@ class SecondOrderLearner(OnlineLearner):
                 yield slice(first, last), batches.x, batches.products(first, last)
 
     def _graph(self) -> kernels.Graph:
-        return kernels.Graph(self._labels.parent_ptr, self._labels.parent_idx)
+        needs_all = self.parents == "all" or self._labels.is_tree
+        return kernels.Graph(self._labels.parent_ptr, self._labels.parent_idx, needs_all)
+
+    def _closed(self, on: Bools) -> Bools:
+        """Switch on the ancestors of what is on; in a forest they are. Writes `on`."""
+        if not self._labels.is_tree:
+            closed_upward(self._labels, on)
+        return on
 
     def _rule(self) -> kernels.Rule:
         return kernels.Rule(

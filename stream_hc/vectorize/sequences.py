@@ -7,7 +7,7 @@ import numpy as np
 from river import base
 from scipy.sparse import csr_array
 
-from stream_hc.checks import whole_number
+from stream_hc.checks import one_of, whole_number
 from stream_hc.kernels.tokens import kmer_columns
 from stream_hc.kernels.weighting import weigh_rows
 from stream_hc.vectorize.text import Tf
@@ -60,8 +60,7 @@ class SequenceVectorizer(base.Transformer):
         for name, flag in (("gapped", gapped), ("norm", norm)):
             if not isinstance(flag, bool):
                 raise ValueError(f"{name} must be True or False, not {flag!r}")
-        if tf not in get_args(Tf):
-            raise ValueError(f"unknown tf {tf!r}: choose one of {', '.join(get_args(Tf))}")
+        one_of("tf", tf, Tf)
         self.n_features = n_features
         self.k = k
         self.gapped = gapped

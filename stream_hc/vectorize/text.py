@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from river import base
 from scipy.sparse import csr_array
 
-from stream_hc.checks import whole_number
+from stream_hc.checks import one_of, whole_number
 from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels.tokens import token_columns
 from stream_hc.kernels.weighting import MOST_SEEN, weigh_rows
@@ -77,8 +77,7 @@ class TextVectorizer(base.Transformer):
         for name, flag in (("lowercase", lowercase), ("idf", idf), ("norm", norm)):
             if not isinstance(flag, bool):
                 raise ValueError(f"{name} must be True or False, not {flag!r}")
-        if tf not in get_args(Tf):
-            raise ValueError(f"unknown tf {tf!r}: choose one of {', '.join(get_args(Tf))}")
+        one_of("tf", tf, Tf)
         self.n_features = n_features
         self.lowercase = lowercase
         self.ngrams = ngrams

@@ -2,33 +2,43 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stream_hc import HAROW, HPerceptron, NodePA, Perceptron, Taxonomy
 from stream_hc.datasets import make_news
 from stream_hc.vectorize import TextVectorizer, from_dict
+from tests import naive
 from tests.strategies import N_FEATURES, streams, to_rows
 
 NEWS = Taxonomy([("sport", None), ("tennis", "sport"), ("politics", None)])
 LINEAR = [HPerceptron, Perceptron, HAROW, NodePA]
 
+ADAPTIVE = [HAROW, NodePA]
+
 every_linear = pytest.mark.parametrize("kind", LINEAR)
 
 
 @every_linear
-@given(stream=streams(), threshold=st.sampled_from([-1.5, -0.1, 0.3, 2.0]))
-def test_a_node_is_on_above_the_threshold(kind, stream, threshold):
+@given(
+    stream=streams(),
+    threshold=st.sampled_from([-1.5, -0.1, 0.3, 2.0, "learned"]),
+    parents=st.sampled_from(["any", "all"]),
+)
+def test_a_node_is_on_above_the_threshold(kind, stream, threshold, parents):
+    assume(threshold != "learned" or kind in ADAPTIVE)
     taxonomy, xs, ys = stream
-    model = kind(taxonomy, n_features=N_FEATURES, threshold=threshold)
+    model = kind(taxonomy, n_features=N_FEATURES, threshold=threshold, parents=parents)
     for x, y in zip(xs, ys, strict=True):
         model.learn_one(x, y)
     for x in xs:
-        margins = model.margins(to_rows([x]))[0].tolist()
-        own = {node for node, margin in zip(taxonomy, margins, strict=True) if margin > threshold and margin}
+        margins = model.margins(to_rows([x]))[0]
+        own = set(np.flatnonzero((margins > model.thresholds) & (margins != 0.0)).tolist())
+        above = [taxonomy.parents(node).tolist() for node in range(len(taxonomy))]
+        expected = {taxonomy.nodes[node] for node in naive.top_down(own, above, parents == "all")}
         answer, scores = model.predict_one(x), model.predict_proba_one(x)
-        assert {node for node, on in answer.items() if on} == taxonomy.truncate(own)
-        assert {node for node, score in scores.items() if score[True] > 0.5} == taxonomy.truncate(own)
+        assert {node for node, on in answer.items() if on} == expected == taxonomy.close(expected)
+        assert {node for node, score in scores.items() if score[True] > 0.5} == expected
 
 
 @every_linear
@@ -45,6 +55,43 @@ def test_a_margin_of_zero_is_decided_by_the_cold_start(kind, cold_start, thresho
 def test_a_threshold_that_is_no_number(kind, threshold):
     with pytest.raises(ValueError, match="threshold must be a finite number, not"):
         kind(NEWS, threshold=threshold)
+
+
+@pytest.mark.parametrize("kind", [HPerceptron, Perceptron])
+def test_perceptrons_have_no_scale_to_learn_a_threshold_on(kind):
+    with pytest.raises(ValueError, match="threshold must be a finite number, not 'learned'"):
+        kind(NEWS, threshold="learned")
+
+
+@pytest.mark.parametrize("kind", ADAPTIVE)
+def test_learned_thresholds_go_on_after_a_restart(kind):
+    news = make_news(600)
+    X, Y = TextVectorizer(2**14).learn_transform(news.documents), news.taxonomy.encode(news.labels)
+    whole, first = (kind(news.taxonomy, n_features=2**14, threshold="learned") for _ in range(2))
+    whole.learn_many(X, Y)
+    first.learn_many(X[:300], Y[:300])
+    again = kind.from_state(first.state())
+    again.learn_many(X[300:], Y[300:])
+    assert again.thresholds.tolist() == whole.thresholds.tolist()
+    assert np.unique(whole.thresholds).size > 5
+    assert again.state()["cuts"].tobytes() == whole.state()["cuts"].tobytes()
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda cuts: cuts[:, :5], lambda cuts: cuts + np.nan, lambda cuts: cuts - 3]
+)
+def test_damaged_thresholds_are_refused(damage):
+    state = NodePA(NEWS, n_features=8, threshold="learned").state()
+    with pytest.raises(ValueError, match="cuts must be"):
+        NodePA.from_state(state | {"cuts": damage(state["cuts"])})
+
+
+def test_a_growing_taxonomy_learns_thresholds():
+    model = NodePA(n_features=64, threshold="learned")
+    for word in ("racket", "ballot", "racket", "verdict"):
+        model.learn_one({word: 1.0}, {word})
+    assert model.thresholds.shape == (3,)
+    assert [name for name, on in model.predict_one({"ballot": 1.0}).items() if on] == ["ballot"]
 
 
 @every_linear

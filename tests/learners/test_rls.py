@@ -31,6 +31,7 @@ def twin_of(model):
         model.cold_start == "paper",
         model.budget,
         model.eviction,
+        model.parents == "all",
     )
 
 
@@ -91,9 +92,11 @@ def factor_is_exact(model):
 
 
 @settings(max_examples=examples(300))
-@given(stream=long_streams, cold_start=cold_starts, delay=delays)
-def test_it_equals_the_formula(stream, cold_start, delay):
-    model, answers, twin, expected = both(stream, delay, cold_start=cold_start)
+@given(
+    stream=long_streams, cold_start=cold_starts, delay=delays, parents=st.sampled_from(["any", "any", "all"])
+)
+def test_it_equals_the_formula(stream, cold_start, delay, parents):
+    model, answers, twin, expected = both(stream, delay, cold_start=cold_start, parents=parents)
     assert answers == expected
     same_stores(model, twin)
     xs = stream[1]
@@ -114,9 +117,9 @@ def test_a_budget_equals_learning_what_was_kept(eviction, stream, budget):
     factor_is_exact(model)
 
 
-@given(stream=streams(), x=documents)
-def test_query(stream, x):
-    model, _, twin, _ = both(stream)
+@given(stream=streams(), x=documents, parents=st.sampled_from(["any", "all"]))
+def test_query(stream, x, parents):
+    model, _, twin, _ = both(stream, parents=parents)
     xs = [*stream[1], x]
     expected = naive_rls.ask_nodes(twin, xs)
     assume(not twin.close_call)
