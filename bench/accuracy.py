@@ -28,7 +28,6 @@ class Score:
     h_uniform: float
     h_normalized: float
     micro_f1: float
-    as_it_comes: bool = True
 
     def ahead_of(self, other: "Score") -> bool:
         """Whether it is better on every measure."""
@@ -71,5 +70,4 @@ def score(entrant: Entrant, mended: str, taxonomy: Taxonomy, Y_pred: csr_array, 
         float(h_loss(taxonomy, Y_pred, Y_true, "uniform").mean()),
         float(h_loss(taxonomy, Y_pred, Y_true, "normalized").mean()),
         precision_recall_f1(taxonomy, Y_pred, Y_true, "micro").f1,
-        entrant.as_it_comes,
     )

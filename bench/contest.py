@@ -85,11 +85,9 @@ def mid_stream(
 class Entrant:
     """Something whose predictions are judged: one pass over the training half, then the test half.
 
-    `predict` returns the labels of the test documents, n × N; they need not respect the taxonomy. A peer
-    with `as_it_comes` false decides by a rule that was added here: it is listed, but need not be beaten.
+    `predict` returns the labels of the test documents, n × N; they need not respect the taxonomy.
     """
 
     name: str
     predict: Callable[[Split], csr_array]
     ours: bool = False
-    as_it_comes: bool = True

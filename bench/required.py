@@ -76,8 +76,8 @@ def endless_verdicts(endless: Endless) -> list[Verdict]:
 
 
 def accuracy_verdict(scores: Sequence[Score]) -> Verdict:
-    """Ask for one entrant of ours ahead of every peer as it comes, however mended, on every measure."""
-    peers = [score for score in scores if not score.ours and score.as_it_comes]
+    """Ask for one entrant of ours ahead of every peer, however mended, on every measure."""
+    peers = [score for score in scores if not score.ours]
     behind = {
         score.name: [peer.name for peer in peers if not score.ahead_of(peer)]
         for score in scores

@@ -23,7 +23,7 @@ from bench.streams import Stream, news_like, single_path
 __all__ = ["MissingPeerError", "Results", "Sizes", "run"]
 
 INSTALLED_APART = ("vw", "napkin", "fast_text")
-ACCURACY_SEED = 4  # settings were chosen on seed 1, and seeds 0, 2 and 3 were looked at on the way
+ACCURACY_SEED = 5  # settings were chosen on seed 1, and seeds 0, 2, 3 and 4 were looked at on the way
 
 
 class MissingPeerError(Exception):

@@ -63,7 +63,6 @@ def entrants() -> list[Entrant]:
         Entrant(
             f"{PA_NODES}, threshold −0.2",
             lambda split: _train_and_test(split, _passive_aggressive, -0.2),
-            as_it_comes=False,
         ),
         Entrant("scikit-learn SGD hinge per node", lambda split: _train_and_test(split, _hinge)),
     ]
