@@ -79,7 +79,7 @@ class PathLearner(OnlineLearner):
         `TextVectorizer.names_of` tells which words the columns are. Several concepts are put together.
         """
         number = self._labels.index(node) if isinstance(node, str) else int(node)
-        first = 1 + number * self._concepts
+        first = number * self._concepts
         features, weights = self._table.of_owners(first, first + self._concepts)
         order = np.lexsort((features, -np.abs(weights)))[: max(0, k)]
         return list(zip(features[order].tolist(), weights[order].tolist(), strict=True))

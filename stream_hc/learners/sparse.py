@@ -13,6 +13,8 @@ __all__ = ["SparseSum", "SparseTable"]
 FIRST_PLACES = 2**12
 MOST_PLACES = 2**31 - 1
 MOST_BITS = 31
+COUNTS = slice(kernels.UPDATES, kernels.IN_DENSE + 1)
+N_COUNTS = kernels.IN_DENSE
 
 
 class SparseTable:
@@ -36,7 +38,7 @@ class SparseTable:
             np.zeros(FIRST_PLACES, np.float32),
             np.zeros(FIRST_PLACES if averaged else 0, np.float64),
             np.full(MOST_BITS, -1, np.int64),
-            np.zeros(3, np.int64),
+            np.zeros(4, np.int64),
         )
 
     @property
@@ -79,45 +81,23 @@ class SparseTable:
             "owners": owners,
             "weights": weights,
             "sums": sums,
-            "used": self.model.used[1:].copy(),
+            "dense": self.model.bits[features] == kernels.DENSE,
+            "used": self.model.used[COUNTS].copy(),
         }
 
     def restore(self, state: Mapping[str, Any], n_owners: int) -> None:
-        """Take over what `state` holds, owners 1 to `n_owners`, or raise `ValueError` and change nothing."""
-        features, ptr, owners = state["features"], state["owner_ptr"], state["owners"]
-        dtypes = (np.int32, np.int64, np.int32, np.float32, np.float64, np.int64)
-        names = ("features", "owner_ptr", "owners", "weights", "sums", "used")
-        for name, dtype in zip(names, dtypes, strict=True):
-            if state[name].ndim != 1 or state[name].dtype != dtype:
-                raise ValueError(f"{name} must be a list of {np.dtype(dtype)}")
-        sizes = np.diff(ptr)
-        if ptr.size != features.size + 1 or ptr[0] != 0 or ptr[-1] != owners.size or (sizes <= 0).any():
-            raise ValueError("owner_ptr must say which owners belong to each feature")
-        n_features = self.model.begin.size
-        if features.size and not (features.min() >= 0 and features.max() < n_features):
-            raise ValueError(f"features must be columns below n_features={n_features}")
-        first = np.zeros(owners.size + 1, np.bool_)
-        first[ptr] = True
-        if (np.diff(features) <= 0).any() or (np.diff(owners)[~first[1 : owners.size]] <= 0).any():
-            raise ValueError("features, and the owners of each, must ascend")
-        if owners.size and not (owners.min() >= 1 and owners.max() <= n_owners):
-            raise ValueError(f"owners must lie between 1 and {n_owners}")
-        if state["weights"].size != owners.size or state["sums"].size != owners.size * (
-            self.model.sums.size > 0
-        ):
-            raise ValueError("weights and sums must be those of the owners")
-        if not (np.isfinite(state["weights"]).all() and np.isfinite(state["sums"]).all()):
-            raise ValueError("weights and sums must be finite")
-        if state["used"].size != 2 or (state["used"] < 0).any():
-            raise ValueError("used must count updates and documents")
-        # A block grows by doubling: with what it leaves behind it never takes more than this.
-        self._resize(max(FIRST_PLACES, int(8 * (owners.size + features.size))))
-        self.model.used[1:] = 0  # as long as weights are put in, no step counts for an average
-        kernels.add_entries(*self.model, features, ptr, owners, state["weights"], state["sums"])
-        self.model.used[1:] = state["used"]
+        """Take over what `state` holds, owners below `n_owners`, or raise `ValueError` and change nothing."""
+        _check(state, self.model.begin.size, n_owners, self.model.sums.size > 0)
+        dense, sizes = state["dense"], np.diff(state["owner_ptr"])
+        # A sparse block has less than twice the places it needs, and two at least.
+        places = np.where(dense, n_owners, 2 * np.maximum(sizes, 1))
+        self._resize(max(FIRST_PLACES, int(places.sum())))
+        arrays = (state[name] for name in ("features", "owner_ptr", "owners", "weights", "sums", "dense"))
+        kernels.add_entries(*self.model, *arrays, n_owners)
+        self.model.used[COUNTS] = state["used"]
 
     def of_owners(self, first: int, last: int) -> tuple[Ints, Floats]:
-        """Return features and weights of the owners from `first` to `last` - 1."""
+        """Return features and weights of the owners from `first` to `last` - 1, counted from 0."""
         features = self._features()
         ptr, owners, weights, _ = kernels.entries(*self.model, features)
         wanted = (owners >= first) & (owners < last)
@@ -128,6 +108,36 @@ class SparseTable:
         return features
 
 
+def _check(state: Mapping[str, Any], n_features: int, n_owners: int, with_sums: bool) -> None:
+    """Refuse what cannot be the state of a table, with the reason."""
+    features, ptr, owners = (state[name] for name in ("features", "owner_ptr", "owners"))
+    dtypes = (np.int32, np.int64, np.int32, np.float32, np.float64, np.bool_, np.int64)
+    names = ("features", "owner_ptr", "owners", "weights", "sums", "dense", "used")
+    for name, dtype in zip(names, dtypes, strict=True):
+        if state[name].ndim != 1 or state[name].dtype != dtype:
+            raise ValueError(f"{name} must be a list of {np.dtype(dtype)}")
+    if ptr.size != features.size + 1 or ptr[0] != 0 or ptr[-1] != owners.size or (np.diff(ptr) < 0).any():
+        raise ValueError("owner_ptr must say which owners belong to each feature")
+    if features.size and not (features.min() >= 0 and features.max() < n_features):
+        raise ValueError(f"features must be columns below n_features={n_features}")
+    first = np.zeros(owners.size + 1, np.bool_)
+    first[ptr] = True
+    if (np.diff(features) <= 0).any() or (np.diff(owners)[~first[1 : owners.size]] <= 0).any():
+        raise ValueError("features, and the owners of each, must ascend")
+    if owners.size and not (owners.min() >= 0 and owners.max() < n_owners):
+        raise ValueError(f"owners must lie between 0 and {n_owners - 1}")
+    if state["weights"].size != owners.size or state["sums"].size != owners.size * with_sums:
+        raise ValueError("weights and sums must be those of the owners")
+    if not (np.isfinite(state["weights"]).all() and np.isfinite(state["sums"]).all()):
+        raise ValueError("weights and sums must be finite")
+    if state["used"].size != N_COUNTS or (state["used"] < 0).any():
+        raise ValueError("used must count updates, documents and places")
+    if state["dense"].size != features.size or np.count_nonzero(state["dense"]) * n_owners > MOST_PLACES // 8:
+        raise ValueError("dense must say of each feature whether its block is dense")
+    if (np.diff(ptr)[~state["dense"]] == 0).any():
+        raise ValueError("a feature without a dense block must have owners")
+
+
 class SparseSum:
     """Adds up the weights of tables, for their mean."""
 
@@ -135,7 +145,7 @@ class SparseSum:
         self._n_tables = 0
         self._pairs = np.zeros(0, np.int64)  # feature · 2³² + owner, ascending
         self._weights = np.zeros(0, np.float64)
-        self._used = np.zeros(2, np.int64)
+        self._used = np.zeros(N_COUNTS, np.int64)
 
     def add(self, state: Mapping[str, Any]) -> None:
         """Add the weights of one more table, given by its state."""
@@ -145,6 +155,7 @@ class SparseSum:
         self._pairs, place = np.unique(pairs, return_inverse=True)
         self._weights = np.bincount(place, weights, self._pairs.size).astype(np.float64)
         self._used += state["used"]
+        self._used[-1] = 0  # all blocks of the mean are sparse at first
         self._n_tables += 1
 
     def mean(self, n_features: int) -> SparseTable:
@@ -158,7 +169,8 @@ class SparseSum:
             "owners": owners,
             "weights": (self._weights / self._n_tables).astype(np.float32),
             "sums": np.zeros(0, np.float64),
+            "dense": np.zeros(features.size, np.bool_),
             "used": self._used,
         }
-        table.restore(state, int(owners.max(initial=0)))
+        table.restore(state, int(owners.max(initial=-1)) + 1)
         return table

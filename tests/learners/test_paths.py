@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_hc import HPA, LHPA, PA, Taxonomy, snapshot
+from stream_hc.kernels import paths as kernels
 from stream_hc.taxonomy import TaxonomyError
 from tests import naive_paths
 from tests.learners.test_contract import same_state
@@ -71,8 +72,8 @@ def test_it_equals_the_formula(stream, make, delay):
     predicted = model.predict_then_learn(to_rows(xs), ys, delay=delay)
     assert model.n_updates == twin.n_updates
     weights = model.state()["weights"].tolist()
-    assert sorted(weights) == sorted(
-        w for owners in naive_paths.entries(twin).values() for w in owners.values()
+    assert sorted(w for w in weights if w) == sorted(
+        w for owners in naive_paths.entries(twin).values() for w in owners.values() if w
     )
     scores = np.reshape(naive_paths.score_rows(twin, xs), (len(xs), len(taxonomy)))
     np.testing.assert_allclose(
@@ -147,7 +148,7 @@ def test_both_concepts_are_used_where_there_are_two_and_help():
         model.learn_many(X[:2000], labels[:2000])
         answers = tree.decode(model.predict_many(X[2000:]))
         wrong[name] = np.mean([answer != truth for answer, truth in zip(answers, labels[2000:], strict=True)])
-    assert set(model.state()["owners"].tolist()) == {1, 2, 3, 4}
+    assert set(model.state()["owners"].tolist()) == {0, 1, 2, 3}
     assert wrong["lhpa"] < 0.1 < 0.3 < wrong["hpa"]
 
 
@@ -190,14 +191,45 @@ def test_many_nodes_and_features_stay_sparse():
     model.learn_many(X, labels)
     state = model.state()
     assert state["owners"].size < 0.25 * 400 * 5_050
-    used = model._table.model.used[0]
-    assert state["owners"].size <= used <= 4 * (state["owners"].size + 400 * 4)
+    weights = model._table.model
+    n_dense = np.count_nonzero(weights.bits == kernels.DENSE)
+    assert 3 < n_dense < 200
+    used, in_dense = weights.used[kernels.PLACES], weights.used[kernels.IN_DENSE]
+    assert in_dense == n_dense * len(tax)
+    assert state["owners"].size <= used <= 4 * (state["owners"].size + 400 * 4) + in_dense
     resumed = HPA.from_state(state)
     assert resumed.margins(X[:50]).tobytes() == model.margins(X[:50]).tobytes()
     # the dense sum, from the state alone
-    W = np.zeros((400, 5_051))
+    W = np.zeros((400, 5_050))
     W[np.repeat(state["features"], np.diff(state["owner_ptr"])), state["owners"]] = state["weights"]
-    np.testing.assert_allclose(model.margins(X[:50]), X[:50].astype(float) @ W[:, 1:], atol=1e-5)
+    np.testing.assert_allclose(model.margins(X[:50]), X[:50].astype(float) @ W, atol=1e-5)
+
+
+def test_dense_blocks_widen_when_labels_are_added():
+    """A flat taxonomy that grows: blocks made for few labels take what the later ones need."""
+    words, model = [f"w{k}" for k in range(60)], PA(n_features=256)
+    for word in words:
+        model.learn_one({"the": 0.5, word: 1.0}, {word})
+    bits = model._table.model.bits
+    assert (bits == kernels.DENSE).any()
+    found = [name for word in words for name, on in model.predict_one({"the": 0.5, word: 1.0}).items() if on]
+    assert len(set(found)) > 50
+    again = PA.from_state(model.state())
+    X = np.eye(60, 256, dtype=np.float32)
+    assert again.margins(X).tobytes() == model.margins(X).tobytes()
+
+
+def test_when_the_dense_blocks_are_full_the_others_stay_sparse():
+    draw = np.random.default_rng(1)
+    X, tax = draw.random((200, 6)).astype(np.float32), Taxonomy.flat([f"n{k}" for k in range(40)])
+    labels = [{f"n{k}"} for k in draw.integers(0, 40, 200)]
+    usual, full = HPA(tax, 6), HPA(tax, 6)
+    usual.learn_many(X, labels)
+    full._table.model.used[kernels.IN_DENSE] = kernels.MOST_DENSE
+    full.learn_many(X, labels)
+    assert (usual._table.model.bits == kernels.DENSE).all()
+    assert (full._table.model.bits == 6).all()
+    np.testing.assert_allclose(full.margins(X), usual.margins(X), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("make", [PA, HPA, LHPA])
@@ -249,6 +281,8 @@ def test_damaged_states_are_refused():
         {"owners": good["owners"] * 0},
         {"owners": good["owners"][::-1].copy()},
         {"owners": good["owners"].astype(np.int64)},
+        {"dense": good["dense"][1:]},
+        {"dense": ~good["dense"], "owner_ptr": good["owner_ptr"] * 0},
         {"weights": good["weights"][1:]},
         {"weights": good["weights"] * np.float32(np.nan)},
         {"sums": good["sums"][1:]},
