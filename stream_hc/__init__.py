@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         HPerceptron,
         NodePA,
         Perceptron,
+        RankingPerceptron,
     )
     from stream_hc.taxonomy import Taxonomy
     from stream_hc.vectorize import SequenceVectorizer, TextVectorizer
@@ -33,6 +34,7 @@ __all__ = [
     "HPerceptron",
     "NodePA",
     "Perceptron",
+    "RankingPerceptron",
     "SequenceVectorizer",
     "Taxonomy",
     "TextVectorizer",
@@ -51,6 +53,7 @@ _HOME = {
     "NodePA": "stream_hc.learners",
     "PA": "stream_hc.learners",
     "Perceptron": "stream_hc.learners",
+    "RankingPerceptron": "stream_hc.learners",
     "SequenceVectorizer": "stream_hc.vectorize",
     "Taxonomy": "stream_hc.taxonomy",
     "TextVectorizer": "stream_hc.vectorize",

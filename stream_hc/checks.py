@@ -3,7 +3,7 @@
 import math
 import operator
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 __all__ = ["finite", "one_of", "positive", "whole_number"]
 

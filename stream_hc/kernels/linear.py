@@ -150,7 +150,7 @@ def decide_row(graph: Graph, rule: Rule, margins: Floats, on: Bools, found: Ints
 
 @njit(cache=True, nogil=True)
 def close_row(graph: Graph, on: Bools, found: Ints, size: int) -> int:
-    """Switch on the ancestors of all nodes `found`, which a forest has on already; sort; return the number."""
+    """Switch on the ancestors of all nodes `found`: in a DAG some may be off; sort; return the number."""
     k = 0
     while k < size:
         for j in range(graph.parent_ptr[found[k]], graph.parent_ptr[found[k] + 1]):

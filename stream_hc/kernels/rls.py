@@ -430,15 +430,10 @@ def learn_node(
 def is_open(graph: Graph, node: int, labels: Bools) -> bool:
     """Whether as many parents of a node are on as it needs; a root has none and is open."""
     first, end = graph.parent_ptr[node], graph.parent_ptr[node + 1]
-    if graph.needs_all or first == end:
-        for j in range(first, end):
-            if not labels[graph.parent_idx[j]]:
-                return False
-        return True
+    n_on = 0
     for j in range(first, end):
-        if labels[graph.parent_idx[j]]:
-            return True
-    return False
+        n_on += labels[graph.parent_idx[j]]
+    return bool(n_on >= (end - first if graph.needs_all else min(end - first, 1)))
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ from stream_hc.learners.linear import LinearLearner
 from stream_hc.learners.pa import NodePA
 from stream_hc.learners.paths import PathLearner
 from stream_hc.learners.perceptron import HPerceptron, Perceptron
+from stream_hc.learners.ranking import RankingPerceptron
 from stream_hc.learners.rls import HRLS
 from stream_hc.learners.second_order import SecondOrderLearner
 
@@ -29,6 +30,7 @@ __all__ = [
     "OnlineLearner",
     "PathLearner",
     "Perceptron",
+    "RankingPerceptron",
     "SecondOrderLearner",
 ]
 
@@ -43,6 +45,7 @@ LEARNERS: dict[str, type[OnlineLearner]] = {
     "pa": PA,
     "hpa": HPA,
     "lhpa": LHPA,
+    "ranking": RankingPerceptron,
 }
 # Those whose cost a document does not grow with what they have seen: what is compared if nobody says what.
 QUICK = [name for name, kind in LEARNERS.items() if issubclass(kind, LinearLearner)]

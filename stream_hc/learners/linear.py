@@ -159,8 +159,6 @@ class LinearLearner(OnlineLearner):
 def edge_array(taxonomy: Taxonomy, parents: Parents = "any") -> Ints:
     """Return the graph of a taxonomy as one array, which `kernels` takes apart again."""
     sizes = [len(taxonomy), taxonomy.parent_idx.size, taxonomy.roots.size, parents == "all"]
-    parents, children = (
-        (taxonomy.parent_ptr, taxonomy.parent_idx),
-        (taxonomy.child_ptr, taxonomy.child_idx),
-    )
-    return np.concatenate([sizes, *parents, *children]).astype(np.int32)
+    upward = (taxonomy.parent_ptr, taxonomy.parent_idx)
+    downward = (taxonomy.child_ptr, taxonomy.child_idx)
+    return np.concatenate([sizes, *upward, *downward]).astype(np.int32)

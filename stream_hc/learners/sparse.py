@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from stream_hc.kernels import Floats, Ints
-from stream_hc.kernels import paths as kernels
+from stream_hc.kernels import sparse as kernels
 
 __all__ = ["SparseSum", "SparseTable"]
 
@@ -92,8 +92,9 @@ class SparseTable:
         # A sparse block has less than twice the places it needs, and two at least.
         places = np.where(dense, n_owners, 2 * np.maximum(sizes, 1))
         self._resize(max(FIRST_PLACES, int(places.sum())))
-        arrays = (state[name] for name in ("features", "owner_ptr", "owners", "weights", "sums", "dense"))
-        kernels.add_entries(*self.model, *arrays, n_owners)
+        names = ("features", "owner_ptr", "owners", "weights", "sums", "dense")
+        arguments = (*self.model, *(state[name] for name in names), n_owners)
+        kernels.add_entries(*arguments)
         self.model.used[COUNTS] = state["used"]
 
     def of_owners(self, first: int, last: int) -> tuple[Ints, Floats]:

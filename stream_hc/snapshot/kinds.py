@@ -34,6 +34,7 @@ BUILT_IN = {
     "NodePA": "stream_hc.learners",
     "PA": "stream_hc.learners",
     "Perceptron": "stream_hc.learners",
+    "RankingPerceptron": "stream_hc.learners",
     "SequenceVectorizer": "stream_hc.vectorize",
     "TextVectorizer": "stream_hc.vectorize",
 }

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 
 from stream_hc import HAROW, HRLS, HPerceptron, NodePA, Perceptron, Taxonomy, snapshot
 from stream_hc.datasets import make_news
-from stream_hc.learners import LEARNERS, LinearLearner, PathLearner
+from stream_hc.learners import LEARNERS, LinearLearner, PathLearner, RankingPerceptron
 from stream_hc.vectorize import TextVectorizer
 from tests.strategies import N_FEATURES, documents, label_sets, streams, to_rows
 
@@ -478,7 +478,7 @@ def test_memory_follows_what_was_seen(kind):
     assert model.state()["features"].size == 100
     # A factor of 100 rows at every eligible node takes more than weights do.
     n_tables, most = (1, 400_000) if issubclass(kind, LinearLearner) else (2, 1_200_000)
-    if issubclass(kind, PathLearner):
+    if issubclass(kind, PathLearner | RankingPerceptron):
         n_tables, most = 3.25, 400_000
     assert model.nbytes < most
     # numpy reports tables with a place for each feature as allocated although untouched pages take no memory.

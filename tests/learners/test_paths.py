@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_hc import HPA, LHPA, PA, Taxonomy, snapshot
-from stream_hc.kernels import paths as kernels
+from stream_hc.kernels import sparse as kernels
 from stream_hc.taxonomy import TaxonomyError
 from tests import naive_paths
 from tests.learners.test_contract import same_state
