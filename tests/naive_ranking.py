@@ -1,7 +1,7 @@
 """A slow, obvious twin of the ranking perceptron, written from the formulas: dicts and sets, plain Python."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import product
 
 from tests.naive import ancestors, close_rows
@@ -94,8 +94,8 @@ def rank_rows(twin, xs):
     return [[twin.score(x, end) for end in range(len(twin.parents))] for x in xs]
 
 
-def least_margins(twin, xs, label_rows, n_steps):
-    """Minover: the pair with the least margin of all documents, again and again; all pairs taken."""
+def least_margins(twin, xs, label_rows, most_visits, n_steps):
+    """Minover: the pair with the least margin of all documents, none too often; all pairs taken."""
     twin.seen |= {label for labels in label_rows for label in labels}
     taken = []
     while len(taken) < n_steps:
@@ -104,7 +104,9 @@ def least_margins(twin, xs, label_rows, n_steps):
             for x, labels in zip(xs, label_rows, strict=True)
         ]
         twin.watch([margin for _, margin in worst if margin < math.inf])
-        row = min(range(len(xs)), key=lambda k: worst[k][1], default=None)
+        visits = Counter(row for row, _, _ in taken)
+        left = [row for row in range(len(xs)) if visits[row] < most_visits]
+        row = min(left, key=lambda k: worst[k][1], default=None)
         if row is None or worst[row][1] > twin.margin:
             break
         taken.append((row, *worst[row][0]))

@@ -316,16 +316,17 @@ def least_margins(
     y_idx: Ints,
     totals: Doubles,
     n_features: int,
+    most_visits: int,
     pairs: Ints,
-    n_done: int,
-    n_steps: int,
 ) -> int:
     """Take the Minover order: at every step move the pair with the least margin of all documents apart.
 
+    Documents that contradict each other would be taken for ever: none is taken more than `most_visits` times.
+
     `totals` holds F of every document at every end and follows the weights without them: a step at x changes
     F of another document x' by Δ t² (x·x') for each owner its end shares with one of the pair. `pairs` lists
-    (document, right, wrong) of the steps taken, `n_done` so far. Returns how many have been taken up to
-    `n_steps`: fewer if the margin wanted is reached everywhere. Writes `totals` and `pairs`.
+    (document, right, wrong) of the steps taken. Returns how many there are: fewer than there is room for if
+    the margin wanted is reached everywhere. Writes `totals` and `pairs`.
     """
     ends = Ends(above_ptr, above_idx, above_ptr, above_idx, seen)
     n_rows, n_nodes = totals.shape
@@ -334,8 +335,8 @@ def least_margins(
     plus, minus = np.empty(longest, np.int32), np.empty(longest, np.int32)
     change, by_owner = np.zeros(n_nodes), np.zeros(1 + 2 * n_nodes)
     margins, rights, wrongs = np.empty(n_rows), np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)
-    similarity = np.ones(n_rows)
-    while n_done < n_steps and n_rows > 0:
+    similarity, visits, n_done = np.ones(n_rows), np.zeros(n_rows, np.int64), 0
+    while n_done < pairs.shape[0] and n_rows > 0:
         for row in range(n_rows):
             if similarity[row] == 0.0:
                 continue  # nothing has changed for it
@@ -345,7 +346,7 @@ def least_margins(
             right, wrong = worst_pair(totals[row], seen, is_true)
             for label in labels:
                 is_true[label] = False
-            ranked = right >= 0 and wrong >= 0 and x_ptr[row] < x_ptr[row + 1]
+            ranked = right >= 0 and wrong >= 0 and x_ptr[row] < x_ptr[row + 1] and visits[row] < most_visits
             rights[row], wrongs[row] = right, wrong
             margins[row] = totals[row, right] - totals[row, wrong] if ranked else np.inf
         worst = int(np.argmin(margins))
@@ -353,6 +354,7 @@ def least_margins(
             break
         pairs[n_done, 0], pairs[n_done, 1], pairs[n_done, 2] = worst, rights[worst], wrongs[worst]
         n_done += 1
+        visits[worst] += 1
         n_plus, n_minus = split_pair(ends, int(rights[worst]), int(wrongs[worst]), plus, minus)
         by_owner[:] = 0.0
         step = scale * scale * (n_plus + n_minus if by_distance else 1)

@@ -120,7 +120,8 @@ class RankingPerceptron(OnlineLearner):
 
         "online" takes the rows in their order, `epochs` times. "minover" goes where it is worst: at each of
         up to `max_steps` steps it takes the document with the least margin of all, until each has what it
-        should. That needs room for rows × nodes numbers, and time for as many at every step.
+        should. That needs room for rows × nodes numbers, and time for as many at every step. No document is
+        taken more than `epochs` times: those that contradict each other would be for ever.
         """
         one_of("order", order, Order)
         whole_number("epochs", epochs, 1)
@@ -139,18 +140,18 @@ class RankingPerceptron(OnlineLearner):
             for _ in range(epochs):
                 self._run(rows, true_ends, 0, 0, self.margin)
         else:
-            self._minover(rows, true_ends, max_steps)
+            self._minover(rows, true_ends, epochs, max_steps)
         self._t = n_rows * (epochs if order == "online" else 1)
         return self
 
-    def _minover(self, rows: Rows, true_ends: LabelRows, max_steps: int) -> None:
+    def _minover(self, rows: Rows, true_ends: LabelRows, epochs: int, max_steps: int) -> None:
         self._seen[true_ends.nodes] = True
         totals = np.zeros((rows.indptr.size - 1, len(self._labels)))
-        pairs, n_done = np.zeros((max_steps, 3), np.int32), 0
+        pairs = np.zeros((max_steps, 3), np.int32)
         graph = (*self._above, self._seen)
         scale, by_distance = self._scale, not self.flat
         arguments: tuple[Any, ...] = (*graph, scale, self.margin, by_distance, *rows, *true_ends, totals)
-        arguments += (self.n_features, pairs, 0, max_steps)
+        arguments += (self.n_features, epochs, pairs)
         n_done = kernels.least_margins(*arguments)
         pairs, n_done = pairs[:n_done], 0
         while n_done < len(pairs):

@@ -54,14 +54,14 @@ def test_it_equals_the_formula(stream, how, delay):
     assert rows_of(predicted) == expected
 
 
-@given(streams(), options, st.sampled_from([0, 1, 5, 40]))
-def test_minover_takes_the_worst_pair_of_all_documents(stream, how, max_steps):
+@given(streams(), options, st.sampled_from([1, 2, 10]), st.sampled_from([0, 1, 5, 40]))
+def test_minover_takes_the_worst_pair_of_all_documents(stream, how, epochs, max_steps):
     taxonomy, xs, ys = stream
     model = RankingPerceptron(taxonomy, N_FEATURES, **how)
     twin = twin_of(model)
     ends = [ends_of(taxonomy, labels) for labels in ys]
-    taken = naive_ranking.least_margins(twin, xs, ends, max_steps)
-    model.fit(to_rows(xs), ys, order="minover", max_steps=max_steps)
+    taken = naive_ranking.least_margins(twin, xs, ends, epochs, max_steps)
+    model.fit(to_rows(xs), ys, order="minover", epochs=epochs, max_steps=max_steps)
     assume(not twin.close_call)
     assert model.n_updates == len(taken) == twin.n_updates
     scores = np.reshape(naive_ranking.rank_rows(twin, xs), (len(xs), len(taxonomy)))
@@ -121,7 +121,7 @@ def test_online_epochs_are_passes_in_order():
 def test_a_file_that_can_be_ranked_is_ranked_with_the_margin_wanted():
     X = np.eye(4, N_FEATURES, dtype=np.float32)
     labels = [{"ab"}, {"aa", "ab"}, {"bbb"}, {"bb"}]
-    model = RankingPerceptron(DAG, N_FEATURES).fit(X, labels)
+    model = RankingPerceptron(DAG, N_FEATURES).fit(X, labels, epochs=100)
     F = model.margins(X)
     for row, some in enumerate(labels):
         ends = set(ends_of(DAG, some))
