@@ -1,12 +1,13 @@
 """Large taxonomies: HPA beside Vowpal Wabbit's label tree, `python -m bench.deep` (needs the peers).
 
-From raw text, both read and learn one document after the other; then both predict what was held out. A
-document has one path here: of several labels the first one counts.
+From raw text, all read and learn one document after the other; then all predict what was held out. A document
+has one path here: of several labels the first one counts. Writes `docs/large-taxonomies.md`.
 """
 
 import gzip
 import os
 import resource
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,36 +15,53 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from scipy.sparse import csr_array
 
 from bench import ours
-from bench.contest import Contestant
+from bench.contest import Entrant
 from bench.labels import closed
+from bench.machine import machine
 from bench.material import Material, Split, split
+from bench.ours import HPA_LINES
 from bench.peers import vw
 from bench.real import BESIDE
-from bench.rounds import measure, ratio
+from bench.required import Verdict
+from bench.rounds import Timing, measure, ratio
 from bench.streams import Stream, single_path
 from stream_hc import HPA, Taxonomy
 from stream_hc.datasets import load
 from stream_hc.losses import tree_induced_error, zero_one
 
-PLT = "VW plt"
-HPA_LINES = "JSON lines → HPA → JSON"
+PATHS, LEAVES, QUICK_LEAVES = "VW plt", vw.leaf_name(25), vw.leaf_name(18)
+ROUNDS = 3
+MOST_MEMORY = 2.0  # GiB
+PAGE = Path(__file__).with_name("deep.md")
+WRITTEN = Path(__file__).resolve().parent.parent / "docs" / "large-taxonomies.md"
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, write; exit with 1 where a requirement is missed."""
     console = Console()
+    parts: list[str] = []
+    verdicts: list[Verdict] = []
     for stream in _streams():
         with tempfile.TemporaryDirectory(prefix="stream-hc-deep-") as folder:
-            _speed(Material(stream, Path(folder)), console)
-            _accuracy(split(stream, len(stream.texts) * 2 // 3, Path(folder)), console)
+            timings = _speed(Material(stream, Path(folder)))
+            halves = split(stream, len(stream.texts) * 2 // 3, Path(folder))
+            scores = {entrant.name: _judge(entrant, halves) for entrant in _entrants()}
+        n_terms = halves.X_train.nnz / halves.X_train.shape[0]
+        parts.append(_table(stream, n_terms, timings, scores))
+        verdicts += _verdicts(stream.name, timings, scores)
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    console.print(
-        f"the largest this process ever was: {resident:.2f} GiB, both learners and the data together"
+    verdicts.append(Verdict("GiB, all of it in one process", resident, MOST_MEMORY, at_least=False))
+    lines = [f"| {v.what} | {v.measured} | {v.required} | {'yes' if v.met else 'NO'} |" for v in verdicts]
+    required = "\n".join(["| what | measured | required | met |", "| --- | ---: | ---: | --- |", *lines])
+    page = PAGE.read_text(encoding="utf-8").format(
+        machine=machine(), rounds=ROUNDS, tables="\n".join(parts), required=required
     )
+    WRITTEN.write_text(page, encoding="utf-8")
+    console.print(page, markup=False, highlight=False)
+    sys.exit(0 if all(verdict.met for verdict in verdicts) else 1)
 
 
 def _streams() -> Iterator[Stream]:
@@ -57,43 +75,26 @@ def _streams() -> Iterator[Stream]:
         yield Stream("inpi_patents", data.taxonomy, texts, first)
 
 
-def _speed(material: Material, console: Console) -> None:
-    taxonomy = material.stream.taxonomy
-    rows = Contestant(
-        "HPA",
-        ours.ROWS_GROUP,
-        material.X.shape[0],
-        lambda model: model.predict_then_learn(material.X, material.Y),
-        lambda: HPA(taxonomy),
-        ours=True,
-    )
-    lines = ours.from_json(material, HPA_LINES, HPA)
-    timings = measure([rows, lines, *vw.deep_contestants(material)], 3, material.stream.name)
-    table = Table(
-        "who", "documents/s", title=f"{material.stream.name}: {len(material.stream.texts):,} documents"
-    )
-    for name, timing in timings.items():
-        table.add_row(name, f"{timing.median:,.0f}")
-    console.print(table)
-    console.print(f"HPA from lines of JSON ÷ {PLT} (required: above 1): {ratio(timings, HPA_LINES, PLT):.2f}")
+def _speed(material: Material) -> dict[str, Timing]:
+    peers = [*vw.deep_contestants(material), vw.leaf_driver(material, 25), vw.leaf_driver(material, 18)]
+    return measure([*ours.of_paths(material), *peers], ROUNDS, material.stream.name)
 
 
-def _accuracy(halves: Split, console: Console) -> None:
-    taxonomy = halves.test.stream.taxonomy
-    model = HPA(taxonomy)
-    model.learn_many(halves.X_train, halves.train.Y)
-    answers = {"HPA": model.predict_many(halves.X_test)}
-    for entrant in vw.entrants():
-        if entrant.name.startswith(PLT):
-            answers[entrant.name] = closed(entrant.predict(halves), taxonomy)
-    table = Table(
-        "who", "zero-one", "tree-induced error", title="after one pass over two thirds, on the last third"
-    )
-    for name, Y in answers.items():
-        wrong = zero_one(taxonomy, Y, halves.test.Y).mean()
-        table.add_row(name, f"{wrong:.4f}", f"{_mean_distance(taxonomy, Y, halves.test.Y):.4f}")
-    console.print(table)
-    console.print(f"weights of HPA: {model.nbytes / 2**20:.0f} MiB, {model.n_updates:,} updates")
+def _entrants() -> list[Entrant]:
+    def predict(halves: Split) -> csr_array:
+        model = HPA(halves.test.stream.taxonomy)
+        model.learn_many(halves.X_train, halves.train.Y)
+        return model.predict_many(halves.X_test)
+
+    paths = [entrant for entrant in vw.entrants() if entrant.name.startswith(PATHS)]
+    return [Entrant(HPA_LINES, predict, ours=True), *paths, vw.leaf_entrant(25), vw.leaf_entrant(18)]
+
+
+def _judge(entrant: Entrant, halves: Split) -> tuple[float, float]:
+    """Return zero-one and tree-induced error after one pass over two thirds, on the last third."""
+    taxonomy, Y_true = halves.test.stream.taxonomy, halves.test.Y
+    Y = closed(entrant.predict(halves), taxonomy)
+    return float(zero_one(taxonomy, Y, Y_true).mean()), _mean_distance(taxonomy, Y, Y_true)
 
 
 def _mean_distance(taxonomy: Taxonomy, Y_pred: csr_array, Y_true: csr_array) -> float:
@@ -108,6 +109,38 @@ def _mean_distance(taxonomy: Taxonomy, Y_pred: csr_array, Y_true: csr_array) -> 
         else:
             distances.append(int(taxonomy.depth[end]) + 1)
     return float(np.mean(distances))
+
+
+def _table(
+    stream: Stream, n_terms: float, timings: dict[str, Timing], scores: dict[str, tuple[float, float]]
+) -> str:
+    taxonomy = stream.taxonomy
+    lines = [
+        f"### {stream.name}: {len(stream.texts):,} documents of {n_terms:.0f} terms, "
+        f"{len(taxonomy):,} nodes, {taxonomy.leaves.size:,} leaves\n",
+        f"| who | documents/s | × {LEAVES} | zero-one | tree-induced error |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name in dict.fromkeys([*timings, *scores]):
+        speed = (
+            [f"{timings[name].median:,.0f}", f"{ratio(timings, name, LEAVES):.2f}"] if name in timings else []
+        )
+        errors = [f"{number:.3f}" for number in scores[name]] if name in scores else []
+        lines.append(f"| {' | '.join([name, *(speed or ['', '']), *(errors or ['', ''])])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _verdicts(
+    stream: str, timings: dict[str, Timing], scores: dict[str, tuple[float, float]]
+) -> list[Verdict]:
+    found = [
+        Verdict(f"{stream}: {HPA_LINES} ÷ {peer}", ratio(timings, HPA_LINES, peer), 1.0)
+        for peer in (PATHS, LEAVES)
+    ]
+    for what, place in (("zero-one", 0), ("tree-induced error", 1)):
+        ours_, peer = scores[HPA_LINES][place], scores[LEAVES][place]
+        found.append(Verdict(f"{stream}: {what}, HPA ÷ {LEAVES}", ours_ / peer, 1.0, at_least=False))
+    return found
 
 
 if __name__ == "__main__":

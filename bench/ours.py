@@ -5,18 +5,20 @@ from typing import Any
 
 from bench.contest import Contestant, Entrant, mid_stream
 from bench.material import Material, Split
-from stream_hc import HAROW, HPerceptron, NodePA, Perceptron, Taxonomy, TextVectorizer
+from stream_hc import HAROW, HPA, HPerceptron, NodePA, Perceptron, Taxonomy, TextVectorizer
 from stream_hc.learners import LinearLearner, OnlineLearner
 from stream_hc.runtime import Filer, parse_document
 
 __all__ = ["BATCH", "DICTS", "JSON_LINES", "LEARNERS", "TEXTS", "entrants", "from_dicts", "from_json"]
-__all__ += ["from_rows", "from_texts"]
+__all__ += ["HPA_LINES", "HPA_ROWS", "from_rows", "from_texts", "of_paths"]
 
 BATCH = 1_000
 LINES = 2_000  # a batch: about what `stream-hc run` reads at a time
 TEXTS = "TextVectorizer"
 JSON_LINES = "JSON lines → H-PERC → JSON"
 DICTS = "H-PERC, dicts"
+HPA_ROWS = "HPA"
+HPA_LINES = "JSON lines → HPA → JSON"
 
 ROWS_GROUP = "rows → predict + learn"
 TEXT_GROUP = "text → rows"
@@ -78,6 +80,20 @@ def from_json(
         lambda: Filer(taxonomy, make(taxonomy)),
         ours=True,
     )
+
+
+def of_paths(material: Material) -> list[Contestant]:
+    """Return HPA, which stands thousands of nodes, on sparse rows and from lines of JSON."""
+    X, Y, taxonomy = material.X, material.Y, material.stream.taxonomy
+    rows = Contestant(
+        HPA_ROWS,
+        ROWS_GROUP,
+        X.shape[0],
+        lambda model: model.predict_then_learn(X, Y),
+        lambda: HPA(taxonomy),
+        ours=True,
+    )
+    return [rows, from_json(material, HPA_LINES, HPA)]
 
 
 def from_dicts(material: Material) -> Contestant:

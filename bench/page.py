@@ -26,7 +26,6 @@ def page(results: Results, endless: Endless, verdicts: list[Verdict], chart: str
         documents=f"{sizes.documents:,}",
         one_by_one=f"{sizes.one_by_one:,}",
         deep=f"{sizes.deep:,}",
-        deep_ours=f"{sizes.deep_ours:,}",
         train=f"{sizes.documents * 2 // 3:,}",
         accuracy=_accuracy(results),
         endless_documents=f"{endless.documents:,}",

@@ -37,7 +37,6 @@ class Sizes:
     documents: int = 30_000
     one_by_one: int = 30_000
     deep: int = 30_000
-    deep_ours: int = 3_000
     endless: int = 1_000_000
     real: int | None = None  # all there are
     rounds: int = 5
@@ -95,10 +94,10 @@ def _news(results: Results, folder: Path, peers: list[ModuleType]) -> None:
 
 
 def _single_path(results: Results, folder: Path, peers: list[ModuleType]) -> None:
-    """Time those that can; our learners keep a weight for each of 5,320 nodes: on few documents only."""
+    """Time those that can stand 5,320 nodes."""
     sizes = results.sizes
     material = Material(single_path(sizes.deep), folder)
-    contestants = ours.from_rows(material.first(sizes.deep_ours), ["H-PERC"])
+    contestants = ours.of_paths(material)
     contestants += [one for peer in peers for one in peer.deep_contestants(material)]
     results.timings["single path"] = measure(contestants, sizes.rounds, "single path")
 

@@ -15,6 +15,7 @@ from bench.ours import RAW_GROUP
 from stream_hc import TextVectorizer
 
 __all__ = ["ANSWERS_WRITTEN", "DRIVER", "contestants", "deep_contestants", "drive", "entrants"]
+__all__ += ["leaf_driver", "leaf_entrant", "leaf_name"]
 
 DRIVER = "VW multilabel_oaa"
 ANSWERS_WRITTEN = f"{DRIVER}, answers written"
@@ -23,6 +24,7 @@ ONE_BY_ONE = 3_000  # through Python, a tenth of the stream tells enough
 # All weights of all labels share 2^b places: 18, the default, is the fastest, 25 the most accurate.
 OAA = "--multilabel_oaa {n} --loss_function hinge -b {bits} --quiet"
 PLT = "--plt {n} --loss_function logistic -b {bits} --quiet"
+LEAF_RATE = "-l 1"  # of 0.5, 1 and 4 the best on both deep streams
 
 
 def contestants(material: Material) -> list[Contestant]:
@@ -85,6 +87,34 @@ def entrants() -> list[Entrant]:
     ]
 
 
+def leaf_driver(material: Material, bits: int) -> Contestant:
+    """Drive the label tree over the most specific label of each document, with 2^bits weights."""
+    path = _write(material, "vw-leaves.txt", leaves=True)
+    command = f"{PLT.format(n=len(material.stream.taxonomy), bits=bits)} {LEAF_RATE} -d {path}"
+    return Contestant(leaf_name(bits), RAW_GROUP, len(material.stream.texts), lambda _: _run(command))
+
+
+def leaf_entrant(bits: int) -> Entrant:
+    """Ask the same tree for the one label it thinks most likely."""
+
+    def predict(split: Split) -> csr_array:
+        train = _write(split.train, "vw-leaves-train.txt", leaves=True)
+        test = _write(split.test, "vw-leaves-test.txt", leaves=True)
+        model, answers = split.folder / "vw-leaves.model", split.folder / "vw-leaves-answers.txt"
+        taxonomy = split.train.stream.taxonomy
+        _run(f"{PLT.format(n=len(taxonomy), bits=bits)} {LEAF_RATE} -d {train} -f {model}")
+        _run(f"-t -i {model} -d {test} -p {answers} --quiet --loss_function logistic --top_k 1")
+        lines = answers.read_text().splitlines()  # label:probability
+        return rows_of_labels([[int(line.split(":")[0])] if line.strip() else [] for line in lines], taxonomy)
+
+    return Entrant(leaf_name(bits), predict)
+
+
+def leaf_name(bits: int) -> str:
+    """Return what the label tree over leaves is called."""
+    return f"VW plt, leaves alone, -b {bits}"
+
+
 def _train_and_test(split: Split, options: str, bits: int, weighted: bool) -> csr_array:
     train = _write(split.train, "vw-train.txt", split.X_train if weighted else None)
     test = _write(split.test, "vw-test.txt", split.X_test if weighted else None)
@@ -104,12 +134,16 @@ def _run(command: str) -> None:
     vowpalwabbit.Workspace(command).finish()
 
 
-def _write(material: Material, name: str, X: csr_array | None = None) -> Path:
-    """Write labels and words (or the columns of `X` with their weights) in VW's text format."""
+def _write(material: Material, name: str, X: csr_array | None = None, leaves: bool = False) -> Path:
+    """Write labels and words (or the columns of `X` with their weights) in VW's text format.
+
+    With `leaves` a document has one path, and only its end is written.
+    """
     path, Y, tokens = material.folder / name, material.Y, TextVectorizer().tokens
     with path.open("w", encoding="utf-8") as file:
         for row, text in enumerate(material.stream.texts):
-            labels = ",".join(map(str, Y.indices[Y.indptr[row] : Y.indptr[row + 1]].tolist()))
+            nodes = Y.indices[Y.indptr[row] : Y.indptr[row + 1]].tolist()
+            labels = ",".join(map(str, nodes[-1:] if leaves else nodes))
             if X is None:
                 features = " ".join(tokens(text))
             else:

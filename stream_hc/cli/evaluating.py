@@ -12,6 +12,7 @@ from stream_hc.cli.options import (
     LimitOption,
     PlotOption,
     ProtocolOption,
+    SequencesOption,
     SetOption,
     WindowOption,
     learner_names,
@@ -32,12 +33,13 @@ def evaluate(
     plot: PlotOption = None,
     json: JsonOption = None,
     n_features: FeaturesOption = None,
+    sequences: SequencesOption = False,
     limit: LimitOption = None,
 ) -> None:
     """Judge one learner on a data set: predict every document, then learn from it."""
     from stream_hc.cli.judging import Trial, judge, show  # noqa: PLC0415
 
-    trial = Trial(dataset, [learner], settings or [], protocol, delay, window, n_features, limit)
+    trial = Trial(dataset, [learner], settings or [], protocol, delay, window, n_features, limit, sequences)
     show(judge(trial, plot), trial, plot, json, markdown=False)
 
 
@@ -60,11 +62,12 @@ def compare(
     json: JsonOption = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="The table in Markdown.")] = False,
     n_features: FeaturesOption = None,
+    sequences: SequencesOption = False,
     limit: LimitOption = None,
 ) -> None:
     """Judge several learners on the same data set, each from a fresh start."""
     from stream_hc.cli.judging import Trial, judge, show  # noqa: PLC0415
     from stream_hc.learners import QUICK  # noqa: PLC0415
 
-    trial = Trial(dataset, learner or QUICK, [], protocol, delay, window, n_features, limit)
+    trial = Trial(dataset, learner or QUICK, [], protocol, delay, window, n_features, limit, sequences)
     show(judge(trial, plot), trial, plot, json, markdown)

@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 
 from stream_hc.cli.console import out, progress_bar, say, watched
 from stream_hc.cli.errors import CliError, Code, usage_error
-from stream_hc.cli.making import load_dataset, make_learner, writable_folder
+from stream_hc.cli.making import N_FEATURES, load_dataset, make_learner, writable_folder
 from stream_hc.datasets import Dataset
 from stream_hc.evaluate import (
     PROTOCOLS,
@@ -22,6 +22,7 @@ from stream_hc.evaluate import (
     plot_by_depth,
     plot_running,
 )
+from stream_hc.vectorize import SequenceVectorizer
 
 __all__ = ["Trial", "can_plot", "draw", "judge", "print_table", "run_all", "show"]
 
@@ -38,6 +39,7 @@ class Trial:
     window: int
     n_features: int | None
     limit: int | None
+    sequences: bool = False
 
     @property
     def marks(self) -> list[tuple[int, str]]:
@@ -90,6 +92,7 @@ def _compare(
             delay=trial.delay,
             window=trial.window,
             progress=progress,
+            sequences=SequenceVectorizer(trial.n_features or N_FEATURES) if trial.sequences else None,
         )
     except ValueError as error:  # a split that is missing or empty, a learner that cannot be judged this way
         raise CliError(f"{trial.dataset}: {error}", Code.BAD_INPUT) from error

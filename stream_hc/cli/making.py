@@ -14,6 +14,7 @@ from stream_hc.datasets.news import Drift
 from stream_hc.learners import LEARNERS, OnlineLearner
 from stream_hc.runtime import Filer
 from stream_hc.taxonomy import CostScheme, Taxonomy
+from stream_hc.vectorize import SequenceVectorizer
 
 __all__ = [
     "Wanted",
@@ -104,6 +105,7 @@ class Wanted:
     n_features: int | None
     settings: Sequence[str]
     costs: str
+    sequences: bool = False
 
 
 def make_filer(wanted: Wanted) -> Filer:
@@ -114,7 +116,8 @@ def make_filer(wanted: Wanted) -> Filer:
         raise usage_error("--taxonomy is missing: name the file, or a --snapshot that exists")
     tree = read_taxonomy(wanted.taxonomy)
     learner = make_learner(name, tree, wanted.n_features, wanted.settings)
-    return Filer(tree, learner, model=name, costs=cost_scheme(wanted.costs))
+    vectorizer = SequenceVectorizer(learner.n_features) if wanted.sequences else None
+    return Filer(tree, learner, vectorizer, model=name, costs=cost_scheme(wanted.costs))
 
 
 def load_filer(path: str, wanted: Wanted) -> Filer:
@@ -131,6 +134,8 @@ def load_filer(path: str, wanted: Wanted) -> Filer:
         parameters(wanted.learner, ())
         remedy = "leave out --learner, or use another --snapshot"
         raise _unfitting(path, f"holds {filer.model}, not {wanted.learner}: {remedy}")
+    if wanted.sequences and not isinstance(filer.vectorizer, SequenceVectorizer):
+        raise _unfitting(path, "has learned texts, not sequences: leave out --sequences")
     asked: dict[str, Any] = parameters(filer.model, wanted.settings) if wanted.settings else {}
     if wanted.n_features is not None:
         asked["n_features"] = wanted.n_features

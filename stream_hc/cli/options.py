@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["CostsOption", "FeaturesOption", "LimitOption", "SetOption", "learner_names"]
+__all__ = ["CostsOption", "FeaturesOption", "LimitOption", "SequencesOption", "SetOption"]
+__all__ += ["learner_names"]
 
 
 def learner_names(incomplete: str = "") -> list[str]:
@@ -41,6 +42,10 @@ SetOption = Annotated[
     typer.Option(
         "--set", metavar="NAME=VALUE", help="Parameter of the learner, such as r=0.1 or C=1; repeat it."
     ),
+]
+SequencesOption = Annotated[
+    bool,
+    typer.Option("--sequences", help="Texts are sequences of letters, such as proteins: learn their k-mers."),
 ]
 CostsOption = Annotated[
     str,

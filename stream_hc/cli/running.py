@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from stream_hc.cli.options import CostsOption, FeaturesOption, LimitOption, SetOption, learner_names
+from stream_hc.cli.options import (
+    CostsOption,
+    FeaturesOption,
+    LimitOption,
+    SequencesOption,
+    SetOption,
+    learner_names,
+)
 
 __all__ = ["run"]
 
@@ -54,6 +61,7 @@ def run(
     ] = None,
     n_features: FeaturesOption = None,
     settings: SetOption = None,
+    sequences: SequencesOption = False,
     costs: CostsOption = "uniform",
     limit: LimitOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
@@ -67,5 +75,5 @@ def run(
     from stream_hc.cli.making import Wanted  # noqa: PLC0415
     from stream_hc.cli.streaming import Job, stream  # noqa: PLC0415
 
-    wanted = Wanted(taxonomy, learner, n_features, settings or [], costs)
+    wanted = Wanted(taxonomy, learner, n_features, settings or [], costs, sequences)
     return stream(Job(source, wanted, output, snapshot, snapshot_every, rejects, limit, quiet))

@@ -7,7 +7,7 @@ from stream_hc import losses, metrics, snapshot
 from stream_hc.cli.console import out, progress_bar, watched
 from stream_hc.datasets import make_news
 from stream_hc.evaluate import progressive, vectorize_dataset
-from stream_hc.learners import LEARNERS, SecondOrderLearner
+from stream_hc.learners import LEARNERS, RankingPerceptron, SecondOrderLearner
 from stream_hc.runtime import Document, Filer
 from stream_hc.taxonomy import Taxonomy, truncate_rows
 from stream_hc.vectorize import SequenceVectorizer, TextVectorizer, hash_features
@@ -52,6 +52,8 @@ def _learner(name: str) -> None:
     model.margins(X)
     if isinstance(model, SecondOrderLearner):
         model.query_many(X)
+    if isinstance(model, RankingPerceptron):
+        model.clone().fit(X[:8], Y[:8], max_steps=8)
     growing = kind(n_features=1024)
     growing.learn_one({"word": 1.0, 3: 0.5}, {"sport"})
     growing.predict_proba_one({"word": 1.0})

@@ -15,6 +15,7 @@ from stream_hc.evaluate.comparison import Comparison
 from stream_hc.evaluate.drivers import takes_rows
 from stream_hc.evaluate.features import vectorize_dataset
 from stream_hc.evaluate.protocols import holdout, progressive
+from stream_hc.vectorize import SequenceVectorizer
 
 __all__ = ["PROTOCOLS", "CompareProgress", "Protocol", "compare"]
 
@@ -34,6 +35,7 @@ def compare(
     delay: int = 0,
     window: int = 1000,
     progress: CompareProgress | None = None,
+    sequences: SequenceVectorizer | None = None,
 ) -> Comparison:
     """Judge every model on the same stream.
 
@@ -55,6 +57,8 @@ def compare(
         How many documents the windowed means look back.
     progress
         Called with the name of the model, the documents it has learned from and their total.
+    sequences
+        Makes the rows where the documents are sequences of letters; all learners need its `n_features`.
 
     Examples
     --------
@@ -83,9 +87,8 @@ def compare(
         if takes_rows(model):
             n_features = getattr(model, "n_features", DEFAULT_FEATURES)
             if n_features not in matrices:
-                matrices[n_features] = vectorize_dataset(
-                    dataset, n_features, None if rows is None else rows[0]
-                )
+                train = None if rows is None else rows[0]
+                matrices[n_features] = vectorize_dataset(dataset, n_features, train, sequences)
             X = matrices[n_features]
         options: dict[str, Any] = {
             "name": name,

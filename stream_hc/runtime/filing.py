@@ -19,7 +19,7 @@ from stream_hc.runtime.answers import Answers, Signature
 from stream_hc.runtime.preparing import Prepared, Preparer
 from stream_hc.runtime.records import Document, Prediction, RecordError
 from stream_hc.taxonomy import CostScheme, Taxonomy
-from stream_hc.vectorize import Rows, TextVectorizer, joined
+from stream_hc.vectorize import Rows, SequenceVectorizer, TextVectorizer, joined
 
 __all__ = ["Filed", "Filer", "OnlineLearner"]
 
@@ -98,7 +98,7 @@ class Filer:
         self,
         taxonomy: Taxonomy,
         learner: OnlineLearner,
-        vectorizer: TextVectorizer | None = None,
+        vectorizer: TextVectorizer | SequenceVectorizer | None = None,
         model: str = "",
         costs: CostScheme = "uniform",
     ) -> None:
@@ -143,7 +143,9 @@ class Filer:
         if not isinstance(parts, Mapping) or parts.keys() != {"learner", "vectorizer"}:
             raise ValueError("not the snapshot of a filer: expected the parts 'learner' and 'vectorizer'")
         learner, vectorizer = parts["learner"], parts["vectorizer"]
-        if not isinstance(vectorizer, TextVectorizer) or not hasattr(learner, "predict_then_learn"):
+        if not isinstance(vectorizer, TextVectorizer | SequenceVectorizer) or not hasattr(
+            learner, "predict_then_learn"
+        ):
             kinds = f"{type(learner).__name__} and {type(vectorizer).__name__}"
             raise ValueError(f"not the snapshot of a filer: found {kinds}")
         if learner.taxonomy is None:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from stream_hc.kernels import Bools
 from stream_hc.runtime.records import Document, RecordError
 from stream_hc.taxonomy import Taxonomy, TaxonomyError
-from stream_hc.vectorize import FeatureError, Rows, TextVectorizer, from_dict
+from stream_hc.vectorize import FeatureError, Rows, SequenceVectorizer, TextVectorizer, from_dict
 
 __all__ = ["Prepared", "Preparer"]
 
@@ -39,11 +39,12 @@ class Preparer:
         Its columns are shared by all documents.
     """
 
-    def __init__(self, taxonomy: Taxonomy, vectorizer: TextVectorizer) -> None:
+    def __init__(self, taxonomy: Taxonomy, vectorizer: TextVectorizer | SequenceVectorizer) -> None:
         self.taxonomy = taxonomy
         self.vectorizer = vectorizer
         self.n_features = vectorizer.n_features
         self._known = frozenset(taxonomy.nodes)
+        self._ascii_only = isinstance(vectorizer, SequenceVectorizer)
 
     def prepare(self, documents: Sequence[Document]) -> Prepared:
         """Put aside what cannot be used; bring the rest to rows. Only the vectorizer changes."""
@@ -54,6 +55,8 @@ class Preparer:
             Y = self._label_rows(documents)
         except TaxonomyError:
             texts.append(None)  # which label it is, is found out below
+        if self._ascii_only and not all(text is None or text.isascii() for text in texts):
+            texts.append(None)
         if None in texts:  # all texts with known labels, the usual case, need no look at each document
             rows, errors = self._checked(documents)
             documents = [document for place, document in enumerate(documents) if place not in errors]
@@ -82,6 +85,8 @@ class Preparer:
             unknown = next(label for label in document.labels if label not in self._known)
             raise RecordError("unknown_label", f"{repr(unknown)[:80]} is not in the taxonomy")
         if document.text is not None:
+            if self._ascii_only and not document.text.isascii():
+                raise RecordError("not_a_sequence", "a sequence must be written in ASCII letters")
             return None
         n_features = self.n_features
         if document.vector is not None and len(document.vector) > n_features:

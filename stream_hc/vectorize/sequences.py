@@ -66,10 +66,8 @@ class SequenceVectorizer(base.Transformer):
         self.gapped = gapped
         self.tf: Tf = tf
         self.norm = norm
-        self._nobody = (
-            np.zeros(n_features, np.int32),
-            np.zeros(1, np.int64),
-        )  # nothing is counted over documents
+        # Nothing is counted over documents.
+        self._nobody = (np.zeros(n_features, np.int32), np.zeros(1, np.int64))
 
     def kmers(self, sequence: str) -> list[str]:
         """Return the k-mers of a sequence, place by place, short ones first."""
@@ -94,6 +92,10 @@ class SequenceVectorizer(base.Transformer):
         matrix = csr_array((values, indices, indptr), shape=(len(sequences), self.n_features))
         matrix.has_canonical_format = True
         return matrix
+
+    def learn_transform(self, sequences: Sequence[str]) -> csr_array:
+        """Do the same: there is nothing to learn. A stream may call either vectorizer like this."""
+        return self.transform(sequences)
 
     def transform_one(self, x: str | Mapping[str, Any]) -> dict[int, float]:  # type: ignore[override]
         """Return the row of one sequence (or of the field `text` of a dict) as {column: weight}."""

@@ -148,3 +148,44 @@ def test_malformed_lines_are_put_aside(folder: Path) -> None:
     assert "\x1b[31m[red]" not in screen
     assert screen.count('"id":') == 2
     assert "━" not in screen  # answers scroll by: no bar between them
+
+
+def test_sequences_go_on_from_their_snapshot(tmp_path: Path) -> None:
+    """Two families of proteins, told apart by their k-mers; a text in other letters is put aside."""
+    (tmp_path / "tree.tsv").write_text("enzyme\t\nlyase\tenzyme\nligase\tenzyme\n")
+    kinds = {"lyase": "MKTAYIAKQR", "ligase": "GAVLWWPFCS"}
+    lines = [
+        f'{{"id": "{kind}{k}", "text": "{text[k % 5 :] + text}", "labels": ["{kind}"]}}'
+        for k in range(30)
+        for kind, text in kinds.items()
+    ]
+    wrong = '{"id": "wrong", "text": "Ωμέγα"}'
+    (tmp_path / "docs.jsonl").write_text("\n".join([*lines[:40], wrong]), encoding="utf-8")
+    (tmp_path / "more.jsonl").write_text("\n".join(lines[40:]), encoding="utf-8")
+    how = ("-t", tmp_path / "tree.tsv", "-s", tmp_path / "model.snap", "--rejects", tmp_path / "bad.jsonl")
+    first = call("run", tmp_path / "docs.jsonl", *how, "--sequences")
+    assert first.returncode == 0
+    assert lines_of((tmp_path / "bad.jsonl").read_bytes())[0]["reason"] == "not_a_sequence"
+    again = call("run", tmp_path / "more.jsonl", *how)  # the snapshot knows that they are sequences
+    assert [line["labels"] for line in lines_of(again.stdout)] == 10 * [["lyase"], ["ligase"]]
+    texts = call("run", tmp_path / "more.jsonl", "-t", tmp_path / "tree.tsv", "-s", tmp_path / "text.snap")
+    assert texts.returncode == 0
+    refused = call("run", tmp_path / "more.jsonl", "-s", tmp_path / "text.snap", "--sequences")
+    assert refused.returncode != 0
+    assert b"has learned texts, not sequences: leave out --sequences" in refused.stderr
+
+
+def test_sequences_are_judged_like_texts(tmp_path: Path) -> None:
+    (tmp_path / "taxonomy.tsv").write_text("a\t\nb\t\n")
+    lines = [
+        f'{{"id": "{k}", "text": "{"MKTAY" if k % 2 else "GAVLW"}", "labels": ["{"ab"[k % 2]}"]}}'
+        for k in range(40)
+    ]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    commands = [
+        (command, str(tmp_path), "-l", "node-pa", "--sequences", "--json", "-")
+        for command in ("evaluate", "compare")
+    ]
+    for result in call_all(*commands):
+        assert result.returncode == 0, result.stderr
+        assert b'"zero_one"' in result.stdout
