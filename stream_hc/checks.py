@@ -45,6 +45,7 @@ def positive(name: str, value: Any) -> float:
 def one_of(name: str, value: Any, choices: Any) -> None:
     """Refuse what is none of the choices of a `Literal`, with a `ValueError` that names the argument.
 
+    >>> from typing import Literal
     >>> one_of("eviction", "newest", Literal["oldest", "margin"])
     Traceback (most recent call last):
     ...

@@ -37,12 +37,13 @@ def environment(**extra: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": path, "COLUMNS": "80", "TERM": "xterm", **extra}
 
 
-def call(*args: str | Path, stdin: bytes = b"", cwd: Path | None = None, **extra: str) -> Result:
+def call(
+    *args: str | Path, stdin: bytes = b"", cwd: Path | None = None, patience: float = 120, **extra: str
+) -> Result:
     """Run a command to its end."""
     command = [*COMMAND, *map(str, args)]
-    return subprocess.run(
-        command, input=stdin, capture_output=True, timeout=120, cwd=cwd, env=environment(**extra), check=False
-    )
+    how = {"capture_output": True, "timeout": patience, "cwd": cwd, "env": environment(**extra)}
+    return subprocess.run(command, input=stdin, check=False, **how)
 
 
 def call_all(*commands: Sequence[str | Path], cwd: Path | None = None) -> list[Result]:
