@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stream_hc.kernels import Array, Bools, Doubles, Floats, Ints, Longs
 
-# Built on sparse.py as of 7f22b4cb: numba's cache does not notice edits in other files, but this line.
+# Built on sparse.py as of 7321188a: numba's cache does not notice edits in other files, but this line.
 from stream_hc.kernels.sparse import LEARNED, UPDATES, Weights, add_to_all, has_room, score
 
 __all__ = ["score_rows", "stream_paths"]

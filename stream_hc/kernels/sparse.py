@@ -141,6 +141,9 @@ def grow_block(model: Weights, feature: int, width: int) -> None:
 def has_room(model: Weights, features: Ints, n_owners: int, width: int) -> bool:
     """Whether the arena can take `n_owners` more of the `width` owners for each feature, at worst."""
     room = model.owners.size - model.used[PLACES]
+    # No block takes more than four times as many places as there are owners: mostly there is plenty of room.
+    if room >= 4 * width * features.size:
+        return True
     for feature in features:
         bits = int(np.int64(model.bits[feature]))
         if bits == DENSE:
