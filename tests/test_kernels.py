@@ -300,8 +300,13 @@ def run_one_by_one(taxonomy, xs, ys, rule):
         y = np.array(taxonomy.columns(labels), np.int32)
         slots, _, weights = table.model
         decision = (rule.cuts, rule.zero_is_on)
-        predictions.append(linear.predict_row(slots, weights, edges, *decision, features, values).tolist())
-        while not linear.learn_row(*table.model, edges, *rule, features, values, y):
+        margins = np.empty(weights.shape[2], np.float32)
+        found = linear.predict_row(slots, weights, edges, *decision, features, values, margins)
+        predictions.append(found.tolist())
+        if len(predictions) % 2:
+            margins[:] = np.nan  # not known: worked out again
+        known = len(predictions) % 2 == 0
+        while not linear.learn_row(*table.model, edges, *rule, features, values, y, margins, known):
             table.reserve(features.size)
     return predictions, table
 

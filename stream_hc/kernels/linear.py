@@ -387,11 +387,11 @@ def update(
 
 
 @njit(cache=True, nogil=True)
-def new_scratch(n_nodes: int, width: int) -> Scratch:
+def new_scratch(n_nodes: int, margins: Floats) -> Scratch:
     """Return room to work in, in few pieces: each costs as much as a small document."""
     doubles, bools = np.empty((3, n_nodes), np.float64), np.zeros(2 * n_nodes, np.bool_)
     return Scratch(
-        np.empty(width, np.float32),
+        margins,
         bools[:n_nodes],
         np.empty(n_nodes, np.int32),
         np.zeros(1, np.int64),
@@ -422,10 +422,11 @@ def predict_row(
     zero_is_on: bool,
     features: Ints,
     values: Floats,
+    margins: Floats,
 ) -> Ints:
-    """Return the nodes that are on for one document."""
+    """Return the nodes that are on for one document. Writes `margins`."""
     graph, n_nodes = graph_in(edges), edges[0]
-    margins, found = np.empty(table.shape[2], np.float32), np.empty(n_nodes, np.int32)
+    found = np.empty(n_nodes, np.int32)
     margin_row(Model(slots, np.zeros(0, np.int64), table), features, values, margins)
     on = np.zeros(n_nodes, np.bool_)
     return found[: decide_row(graph, Rule(0, 0.0, cuts, zero_is_on), margins, on, found)]
@@ -444,13 +445,20 @@ def learn_row(
     features: Ints,
     values: Floats,
     labels: Ints,
+    margins: Floats,
+    known: bool,
 ) -> bool:
-    """Learn one document; False where the weights might run out of rows. Writes the model."""
+    """Learn one document; False where the weights might run out of rows. Writes the model and `margins`.
+
+    They may be `known` already, from predicting it.
+    """
     model, rule = Model(slots, counts, table), Rule(kind, strength, cuts, zero_is_on)
     if not has_room(model, features):
         return False
-    graph, scratch = graph_in(edges), new_scratch(edges[0], table.shape[2])
-    judge(model, graph, rule, features, values, scratch)
+    graph, scratch = graph_in(edges), new_scratch(edges[0], margins)
+    if not known:
+        margin_row(model, features, values, margins)
+    decide_row(graph, rule, margins, scratch.on, scratch.found)
     if features.size > 0:
         update(model, graph, rule, features, values, labels, scratch)
     return True
@@ -484,7 +492,7 @@ def stream_rows(
     """
     model, rule = Model(slots, counts, table), Rule(kind, strength, cuts, zero_is_on)
     graph, n_nodes = graph_in(edges), int(edges[0])
-    scratch = new_scratch(n_nodes, table.shape[2])
+    scratch = new_scratch(n_nodes, np.empty(table.shape[2], np.float32))
     predicted_ptr = np.zeros(stop - start + 1, np.int64)
     predicted = np.empty(4 * (stop - start) + n_nodes, np.int32)
     scores = np.empty(predicted.size, np.float32)

@@ -53,6 +53,7 @@ class LinearLearner(OnlineLearner):
         self._add_cuts(len(self._labels))
         self._table = WeightTable(n_features, len(self._labels), self._with_variances)
         self._remembered: tuple[kernels.Model, tuple[Any, ...]] | None = None
+        self._judged: tuple[Rows, int, Floats] | None = None  # the latest row predicted, when, its margins
 
     @abc.abstractmethod
     def _update_rule(self) -> tuple[int, float]:
@@ -106,13 +107,26 @@ class LinearLearner(OnlineLearner):
     def _predict_row(self, row: Rows) -> list[int]:
         slots, _, table, edges = self._arrays()
         decision = (self._cuts, self.cold_start == "paper")
-        on = kernels.predict_row(slots, table, edges, *decision, row.indices, row.values)
+        margins = self._margins_of(row, table.shape[2])[0]
+        on = kernels.predict_row(slots, table, edges, *decision, row.indices, row.values, margins)
+        self._judged = row, self._t, margins
         return on.tolist()  # type: ignore[no-any-return]
 
     def _learn_row(self, row: Rows, labels: Ints) -> None:
-        document: tuple[Any, ...] = (*self._rule(), row.indices, row.values, labels)
+        margins, known = self._margins_of(row, self._table.model.table.shape[2])
+        document: tuple[Any, ...] = (*self._rule(), row.indices, row.values, labels, margins, known)
         while not kernels.learn_row(*self._arrays(), *document):
             self._table.reserve(row.indices.size)
+
+    def _margins_of(self, row: Rows, width: int) -> tuple[Floats, bool]:
+        """Return room for the margins of a document, and whether they are there already.
+
+        river's loop predicts a document and learns it at once: the same row, and nothing learned in between.
+        """
+        if self._judged is None or self._judged[2].size != width:
+            return np.empty(width, np.float32), False
+        judged, t, margins = self._judged
+        return margins, judged is row and t == self._t
 
     def _rule(self) -> tuple[int, float, Doubles, bool]:
         """Return the fields of `kernels.Rule`."""
