@@ -51,7 +51,7 @@ soak: $(VENV)/.dev  ## what takes minutes: large models against a direct solve
 readme: $(VENV)/.dev  ## renew the table and the pictures of the README
 	$(BIN)/python docs/renew.py
 
-pages: $(VENV)/.dev  ## renew the pages about second order, calibration and paths (real sets, about ten minutes)
+pages: $(VENV)/.dev  ## renew the pages about second order, calibration and paths (real sets, half an hour)
 	$(BIN)/python docs/second_order.py
 	$(BIN)/python docs/label_budget.py
 	$(BIN)/python docs/calibration.py
@@ -68,6 +68,9 @@ $(BENCH_VENV)/.bench: pyproject.toml
 
 bench: $(BENCH_VENV)/.bench  ## speed and accuracy beside the peers, written to docs/benchmarks.md
 	$(BENCH_VENV)/bin/python -m bench
+
+bench-deep: $(BENCH_VENV)/.bench  ## large taxonomies beside the peers, written to docs/large-taxonomies.md
+	$(BENCH_VENV)/bin/python -m bench.deep
 
 bench-guard: $(VENV)/.dev  ## fails where we have become half as fast, compared with others in the same run
 	$(BIN)/python -m bench.guard

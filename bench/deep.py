@@ -1,4 +1,4 @@
-"""Large taxonomies: HPA beside Vowpal Wabbit's label tree, `python -m bench.deep` (needs the peers).
+"""Large taxonomies: HPA beside Vowpal Wabbit's label tree, `make bench-deep`.
 
 From raw text, all read and learn one document after the other; then all predict what was held out. A document
 has one path here: of several labels the first one counts. Writes `docs/large-taxonomies.md`.
