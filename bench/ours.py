@@ -115,7 +115,7 @@ def entrants() -> list[Entrant]:
         "H-AROW, r=1": lambda taxonomy: HAROW(taxonomy, r=1.0),
         "H-AROW, r=3, learned thresholds": lambda taxonomy: HAROW(taxonomy, r=3.0, threshold="learned"),
         "node PA, C=0.7, threshold −0.2": lambda taxonomy: NodePA(taxonomy, C=0.7, threshold=-0.2),
-        # Chosen on seed 1 among some 130 settings, most of them ways to learn the thresholds.
+        # Chosen on seed 1 among some 100 settings, most of them ways to learn the thresholds.
         "node PA, C=0.5, learned thresholds": lambda taxonomy: NodePA(taxonomy, C=0.5, threshold="learned"),
     }
 
