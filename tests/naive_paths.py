@@ -1,6 +1,7 @@
 """Slow, obvious twins of the learners of paths, written from the formulas: dicts, plain Python.
 
-Weights are rounded to float32 as in the kernel, and sums run in its order, so that ties fall the same way.
+Weights and scores are rounded to float32 as in the kernel, and sums run in its order, so that ties fall the
+same way.
 """
 
 from collections import defaultdict
@@ -39,13 +40,16 @@ class PathTwin:
 
     def score(self, w, x, node, concept):
         """Features that touched many concepts come first: those for which a block of 2, 4, 8, … places is
-        too small, if the next one has places for a quarter of all."""
+        too small, if the next one has places for an eighth of all."""
         places = 2
-        while 4 * places < len(self.parent) * self.concepts:
+        while 8 * places < len(self.parent) * self.concepts:
             places *= 2
         few = places // 2 if places > 2 else 0
         ordered = sorted(x.items(), key=lambda item: (len(self.touched[item[0]]) <= few, item[0]))
-        return sum(value * float(w.get((j, node, concept), 0.0)) for j, value in ordered)
+        total = np.float32(0.0)
+        for j, value in ordered:
+            total += np.float32(value) * np.float32(w.get((j, node, concept), 0.0))
+        return float(total)
 
     def spokesman(self, w, x, node):
         """The best concept of a node and its score; among equals one by chance."""

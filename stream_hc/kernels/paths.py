@@ -10,15 +10,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stream_hc.kernels import Array, Bools, Doubles, Floats, Ints, Longs
+from stream_hc.kernels import Doubles, Floats, Ints, Longs
 
-# Built on sparse.py as of 7321188a: numba's cache does not notice edits in other files, but this line.
-from stream_hc.kernels.sparse import LEARNED, UPDATES, Weights, add_to_all, has_room, score
+# Built on sparse.py as of 9546da73: numba's cache does not notice edits in other files, but this line.
+from stream_hc.kernels.sparse import LEARNED, UPDATES, Weights, add_to_all, has_room, score, twice_as_long
 
 __all__ = ["score_rows", "stream_paths"]
 
 LOW_32 = 0xFFFFFFFF
 MIX = 0x45D9F3B
+NEAR = 2.0**-22  # more than rounding to single precision can change, relatively
 
 
 class Rule(NamedTuple):
@@ -30,14 +31,29 @@ class Rule(NamedTuple):
     seed: int
 
 
-class Scratch(NamedTuple):
-    """What is worked out about one document: scores of owners, best concept and total of each node."""
+class Ends(NamedTuple):
+    """Where paths may end: in runs of nodes from `first` to `last` - 1, all of them under the same parent.
 
-    scores: Doubles
-    averages: Doubles
+    `inner` are the nodes that have children.
+    """
+
+    first: Ints
+    last: Ints
+    inner: Ints
+
+
+class Scratch(NamedTuple):
+    """What is worked out about one document.
+
+    Scores of owners; score and concept of the best one of each node (the former only if there are several);
+    total of the path to each inner node, 0 where paths do not count.
+    """
+
+    scores: Floats
+    averages: Floats
+    own: Floats
     concept: Ints
     totals: Doubles
-    is_true: Bools
     plus: Ints
     minus: Ints
 
@@ -58,7 +74,7 @@ def chance(seed: int, time: int, node: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def best_concept(scores: Doubles, node: int, rule: Rule, time: int) -> int:
+def best_concept(scores: Floats, node: int, rule: Rule, time: int) -> int:
     """Return the concept of a node with the highest score; among equals one by chance."""
     first = node * rule.concepts
     best, ties = 0, 1
@@ -79,48 +95,64 @@ def best_concept(scores: Doubles, node: int, rule: Rule, time: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def sum_paths(parent: Ints, scores: Doubles, rule: Rule, time: int, scratch: Scratch) -> None:
-    """Compute the best concept of every node and the total of the path to it. Writes `scratch`."""
-    if rule.concepts == 1 and not rule.flat:  # what the loop below does, in half the time
+def sum_paths(parent: Ints, inner: Ints, scores: Floats, rule: Rule, time: int, scratch: Scratch) -> Floats:
+    """Return the score of every node, that of its best concept, and sum them up. Writes `scratch`."""
+    own = scratch.own if rule.concepts > 1 else scores
+    if rule.concepts > 1:
         for node in range(parent.size):
+            concept = best_concept(scores, node, rule, time)
+            scratch.concept[node], own[node] = concept, scores[node * rule.concepts + concept]
+    if not rule.flat:
+        totals = scratch.totals
+        for node in inner:
             above = parent[node]
-            scratch.totals[node] = scores[node] + (scratch.totals[above] if above >= 0 else 0.0)
-        return
-    for node in range(parent.size):
-        concept = best_concept(scores, node, rule, time) if rule.concepts > 1 else 0
-        own = scores[node * rule.concepts + concept]
-        above = parent[node]
-        scratch.concept[node] = concept
-        scratch.totals[node] = own if rule.flat or above < 0 else scratch.totals[above] + own
+            totals[node] = own[node] + (totals[above] if above >= 0 else 0.0)
+    return own
 
 
 @njit(cache=True, nogil=True)
-def best_end(totals: Doubles, ends: Ints) -> int:
+def total_of(parent: Ints, node: int, own: Floats, totals: Doubles) -> float:
+    """Return the total of the path to a node."""
+    return float(own[node] + (totals[parent[node]] if parent[node] >= 0 else 0.0))
+
+
+@njit(cache=True, nogil=True)
+def best_end(parent: Ints, ends: Ends, own: Floats, totals: Doubles) -> int:
     """Return the end with the highest total, the first among equals; -1 if there is none."""
     best, highest = -1, -np.inf
-    for end in ends:
-        if totals[end] > highest:
-            best, highest = end, totals[end]
+    for run in range(ends.first.size):
+        first = int(ends.first[run])
+        above = totals[parent[first]] if parent[first] >= 0 else 0.0
+        # Mostly no node of a run is the best so far: to find that out, eight are compared at a time.
+        enough = np.float32(highest - above - NEAR * (abs(highest) + abs(above)))
+        scores, any_may_be = own[first : ends.last[run]], False
+        for k in range(scores.size):
+            any_may_be |= scores[k] > enough
+        if any_may_be:
+            for k in range(scores.size):
+                if scores[k] + above > highest:
+                    best, highest = first + k, scores[k] + above
     return best
 
 
 @njit(cache=True, nogil=True)
-def best_wrong_end(totals: Doubles, ends: Ints, is_true: Bools) -> int:
+def best_wrong_end(parent: Ints, ends: Ends, own: Floats, totals: Doubles, true_ends: Ints) -> int:
     """Return the end with the highest total that is not true, the first among equals; -1 if there is none."""
-    best, highest = -1, -np.inf
-    for end in ends:
-        if totals[end] > highest and not is_true[end]:
-            best, highest = end, totals[end]
-    return best
+    kept = own[true_ends]
+    own[true_ends] = -np.inf
+    wrong = best_end(parent, ends, own, totals)
+    own[true_ends] = kept
+    return wrong
 
 
 @njit(cache=True, nogil=True)
-def worst_end(totals: Doubles, ends: Ints) -> int:
+def worst_end(parent: Ints, true_ends: Ints, own: Floats, totals: Doubles) -> int:
     """Return the end with the lowest total, the first among equals."""
-    worst = ends[0]
-    for end in ends:
-        if totals[end] < totals[worst]:
-            worst = end
+    worst, lowest = true_ends[0], np.inf
+    for end in true_ends:
+        total = total_of(parent, end, own, totals)
+        if total < lowest:
+            worst, lowest = end, total
     return int(worst)
 
 
@@ -145,28 +177,25 @@ def split_paths(parent: Ints, right: int, wrong: int, plus: Ints, minus: Ints) -
 def learn(
     model: Weights,
     parent: Ints,
-    ends: Ints,
+    ends: Ends,
     rule: Rule,
     features: Ints,
     values: Floats,
     true_ends: Ints,
     best: int,
+    own: Floats,
     scratch: Scratch,
 ) -> None:
     """Move the worst right path above the best wrong one, if it is not far enough above. Writes `model`.
 
-    `scratch` holds the totals; `best` is the end with the highest one, -1 if it is not known yet.
+    `own` and `scratch` hold scores and totals; `best` is the end with the highest one, -1 if it is not known.
     """
-    for end in true_ends:
-        scratch.is_true[end] = True
     wrong = best
-    if best < 0 or scratch.is_true[best]:
-        wrong = best_wrong_end(scratch.totals, ends, scratch.is_true)
-    for end in true_ends:
-        scratch.is_true[end] = False
+    if best < 0 or np.any(true_ends == best):
+        wrong = best_wrong_end(parent, ends, own, scratch.totals, true_ends)
     if wrong < 0:
         return
-    right = worst_end(scratch.totals, true_ends)
+    right = worst_end(parent, true_ends, own, scratch.totals)
     if rule.flat:
         scratch.plus[0], scratch.minus[0] = right, wrong
         n_plus = n_minus = 1
@@ -174,7 +203,8 @@ def learn(
     else:
         n_plus, n_minus = split_paths(parent, right, wrong, scratch.plus, scratch.minus)
         distance = float(n_plus + n_minus)
-    missing = distance - (scratch.totals[right] - scratch.totals[wrong])
+    margin = total_of(parent, right, own, scratch.totals) - total_of(parent, wrong, own, scratch.totals)
+    missing = distance - margin
     if missing <= 0.0:
         return
     square = 0.0
@@ -195,26 +225,36 @@ def learn(
 
 
 @njit(cache=True, nogil=True)
-def twice_as_long(array: Array) -> Array:
-    """Return a copy with as much room again."""
-    longer = np.empty(2 * array.size, array.dtype)
-    longer[: array.size] = array
-    return longer
-
-
-@njit(cache=True, nogil=True)
 def new_scratch(n_nodes: int, concepts: int) -> Scratch:
     """Return room to work in."""
     n_owners = n_nodes * concepts
     return Scratch(
-        np.zeros(n_owners),
-        np.zeros(n_owners),
+        np.zeros(n_owners, np.float32),
+        np.zeros(n_owners, np.float32),
+        np.zeros(n_nodes if concepts > 1 else 0, np.float32),
         np.zeros(n_nodes, np.int32),
         np.zeros(n_nodes),
-        np.zeros(n_nodes, np.bool_),
         np.zeros(n_nodes, np.int32),
         np.zeros(n_nodes, np.int32),
     )
+
+
+@njit(cache=True, nogil=True)
+def runs_of(parent: Ints, ends: Ints) -> Ends:
+    """Return the runs that ascending ends make."""
+    first, last = np.empty(ends.size, np.int32), np.empty(ends.size, np.int32)
+    n_runs = 0
+    for end in ends:
+        if n_runs > 0 and last[n_runs - 1] == end and parent[end] == parent[end - 1]:
+            last[n_runs - 1] += 1
+        else:
+            first[n_runs], last[n_runs] = end, end + 1
+            n_runs += 1
+    has_children = np.zeros(parent.size, np.bool_)
+    for above in parent:
+        if above >= 0:
+            has_children[above] = True
+    return Ends(first[:n_runs], last[:n_runs], np.flatnonzero(has_children).astype(np.int32))
 
 
 @njit(cache=True, nogil=True)
@@ -252,7 +292,7 @@ def stream_paths(
     """
     model = Weights(begin, bits, size, owners, weights, sums, free, used)
     rule = Rule(flat, concepts, strength, seed)
-    scratch = new_scratch(parent.size, concepts)
+    scratch, runs = new_scratch(parent.size, concepts), runs_of(parent, ends)
     longest = int(np.max(depth)) + 1 if depth.size > 0 else 0
     width = scratch.scores.size
     most_owners = 2 if rule.flat else 2 * longest
@@ -268,11 +308,11 @@ def stream_paths(
             break
         part = slice(x_ptr[row], x_ptr[row + 1])
         score(model, x_idx[part], x_values[part], scratch.scores, scratch.averages)
-        best = -1
+        best, own = -1, scratch.scores
         if model.used[UPDATES] > 0 and x_ptr[row] < x_ptr[row + 1]:
             scores = scratch.averages if model.sums.size > 0 else scratch.scores
-            sum_paths(parent, scores, rule, model.used[LEARNED], scratch)
-            best = best_end(scratch.totals, ends)
+            own = sum_paths(parent, runs.inner, scores, rule, model.used[LEARNED], scratch)
+            best = best_end(parent, runs, own, scratch.totals)
             if best >= 0:
                 node = best
                 n_found += depth[node] + 1
@@ -282,7 +322,7 @@ def stream_paths(
                 while node >= 0:
                     place -= 1
                     predicted[place] = node
-                    margins[place] = scores[node * rule.concepts + scratch.concept[node]]
+                    margins[place] = own[node]
                     node = parent[node]
         row += 1
         predicted_ptr[row - start] = n_found
@@ -293,10 +333,10 @@ def stream_paths(
             if delay > 0:  # the model has moved on since this document was predicted
                 score(model, x_idx[part], x_values[part], scratch.scores, scratch.averages)
             if delay > 0 or best < 0 or model.sums.size > 0:  # or it was predicted by averages, or not at all
-                sum_paths(parent, scratch.scores, rule, model.used[LEARNED], scratch)
+                own = sum_paths(parent, runs.inner, scratch.scores, rule, model.used[LEARNED], scratch)
                 best = -1
             true_ends = y_idx[y_ptr[learned] : y_ptr[learned + 1]]
-            learn(model, parent, ends, rule, x_idx[part], x_values[part], true_ends, best, scratch)
+            learn(model, parent, runs, rule, x_idx[part], x_values[part], true_ends, best, own, scratch)
         model.used[LEARNED] += 1
     return row, predicted_ptr[: row - start + 1].copy(), predicted[:n_found].copy(), margins[:n_found].copy()
 
@@ -320,7 +360,7 @@ def score_rows(
     """Compute the score of every document at every node, that of its best concept. Writes `margins`."""
     model = Weights(begin, bits, size, owners, weights, sums, free, used)
     width = margins.shape[1] * concepts
-    scores, averages = np.zeros(width), np.zeros(width)
+    scores, averages = np.zeros(width, np.float32), np.zeros(width, np.float32)
     for row in range(margins.shape[0]):
         part = slice(x_ptr[row], x_ptr[row + 1])
         score(model, x_idx[part], x_values[part], scores, averages)

@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stream_hc.kernels import Array, Bools, Doubles, Floats, Ints, Longs
+from stream_hc.kernels import Bools, Doubles, Floats, Ints, Longs
 
-# Built on sparse.py as of 7321188a: numba's cache does not notice edits in other files, but this line.
-from stream_hc.kernels.sparse import LEARNED, UPDATES, Weights, add_to_all, has_room, score
+# Built on sparse.py as of 9546da73: numba's cache does not notice edits in other files, but this line.
+from stream_hc.kernels.sparse import LEARNED, UPDATES, Weights, add_to_all, has_room, score, twice_as_long
 
 __all__ = ["add_pairs", "least_margins", "rank_rows", "stream_ranks"]
 
@@ -170,14 +170,6 @@ def choose(ends: Ends, rule: Rule, totals: Doubles, size: float, on: Bools) -> N
         if on[node]:
             for j in range(ends.parent_ptr[node], ends.parent_ptr[node + 1]):
                 on[ends.parent_idx[j]] = True
-
-
-@njit(cache=True, nogil=True)
-def twice_as_long(array: Array) -> Array:
-    """Return a copy with as much room again."""
-    longer = np.empty(2 * array.size, array.dtype)
-    longer[: array.size] = array
-    return longer
 
 
 @njit(cache=True, nogil=True)

@@ -37,7 +37,7 @@ __all__ = [
 
 FEWEST_BITS = 1
 DENSE = 64  # the bits of a dense block
-ONE_IN = 4  # a block becomes dense when it would have places for one in so many owners,
+ONE_IN = 8  # a block becomes dense when it would have places for one in so many owners,
 MOST_DENSE = 2**26  # as long as the dense blocks do not have more places than this
 # `used` counts: places of the arena handed out, updates, documents learned, places in dense blocks.
 PLACES, UPDATES, LEARNED, IN_DENSE = 0, 1, 2, 3
@@ -65,11 +65,18 @@ class Weights(NamedTuple):
 def place_of(model: Weights, feature: int, owner: int) -> int:
     """Return the place of an owner in the sparse block of a feature, -1 if it has none."""
     begin = model.begin[feature]
-    owners, wanted, found = model.owners[begin : begin + model.size[feature]], np.int32(owner), np.int32(-1)
+    found = position(model.owners[begin : begin + model.size[feature]], owner)
+    return int(begin + found) if found >= 0 else -1
+
+
+@njit(cache=True, nogil=True)
+def position(owners: Ints, owner: int) -> int:
+    """Return where an owner stands among others, -1 if it does not."""
+    wanted, found = np.int32(owner), np.int32(-1)
     # Without a way out in the middle eight are compared at a time.
     for k in range(np.int32(owners.size)):
         found = max(found, np.int32(k) if owners[k] == wanted else np.int32(-1))
-    return int(begin + found) if found >= 0 else -1
+    return int(np.int64(found))
 
 
 @njit(cache=True, nogil=True)
@@ -192,27 +199,44 @@ def insert(model: Weights, feature: int, owner: int, width: int) -> int:
 @njit(cache=True, nogil=True)
 def add_to_all(model: Weights, feature: int, owners: Ints, step: float, width: int) -> None:
     """Add the same to the weights of several of `width` owners. Writes `model`."""
-    if int(np.int64(model.bits[feature])) < DENSE or model.size[feature] < width or model.sums.size > 0:
+    is_dense = int(np.int64(model.bits[feature])) == DENSE
+    begin, size, step_32 = model.begin[feature], model.size[feature], np.float32(step)
+    if model.sums.size > 0 or (is_dense and size < width):
         for owner in owners:
             add(model, feature, owner, step, width)
-    else:  # nothing to look for
-        begin, step_32 = model.begin[feature], np.float32(step)
+    elif is_dense:  # nothing to look for
+        weights = model.weights[begin : begin + size]
         for owner in owners:
-            model.weights[begin + owner] += step_32
+            weights[owner] += step_32
+    else:
+        places = places_in(model, feature)
+        taken, weights = model.owners[begin : begin + places], model.weights[begin : begin + places]
+        for k in range(owners.size):
+            place = position(taken[:size], owners[k])
+            if place >= 0:
+                weights[place] += step_32
+            elif size < places:
+                taken[size], weights[size] = owners[k], step_32
+                size += 1
+                model.size[feature] = size
+            else:  # the block will move
+                for owner in owners[k:]:
+                    add(model, feature, owner, step, width)
+                break
 
 
 @njit(cache=True, nogil=True)
-def score_dense(model: Weights, numbers: Array, features: Ints, values: Floats, scores: Doubles) -> None:
+def score_dense(model: Weights, numbers: Array, features: Ints, values: Floats, scores: Array) -> None:
     """Add what the dense blocks of `numbers` (weights or sums) say about a document. Writes `scores`."""
     # Four rows at a time: the scores are loaded and stored a quarter as often.
     a = b = c = 0
-    u = v = w = 0.0
+    u = v = w = scores.dtype.type(0.0)
     waiting = 0
     for j in range(features.size):
         feature = features[j]
         if int(np.int64(model.bits[feature])) != DENSE:
             continue
-        begin, value = model.begin[feature], np.float64(values[j])
+        begin, value = model.begin[feature], scores.dtype.type(values[j])
         if model.size[feature] < scores.size:  # labels were added since: by itself, after those before it
             add_waiting(numbers, (a, b, c), (u, v, w), waiting, scores)
             add_one(value, numbers[begin : begin + model.size[feature]], scores)
@@ -235,7 +259,7 @@ def add_waiting(
     begins: tuple[int, int, int],
     values: tuple[float, float, float],
     waiting: int,
-    scores: Doubles,
+    scores: Array,
 ) -> None:
     """Add the first `waiting` of three dense blocks. Writes `scores`."""
     for k in range(waiting):
@@ -247,7 +271,7 @@ def add_four(
     numbers: Array,
     begins: tuple[int, int, int, int],
     values: tuple[float, float, float, float],
-    scores: Doubles,
+    scores: Array,
 ) -> None:
     """Add four dense blocks, one after the other. Writes `scores`."""
     size = scores.size
@@ -259,15 +283,18 @@ def add_four(
 
 
 @njit(cache=True, nogil=True)
-def add_one(value: float, numbers: Array, scores: Doubles) -> None:
+def add_one(value: float, numbers: Array, scores: Array) -> None:
     """Add value · numbers to the first scores. Writes `scores`."""
     for k in range(numbers.size):
         scores[k] += value * numbers[k]
 
 
 @njit(cache=True, nogil=True)
-def score(model: Weights, features: Ints, values: Floats, scores: Doubles, averages: Doubles) -> None:
-    """Compute w·x of every owner, and that of the averaged weights if wanted. Writes both."""
+def score(model: Weights, features: Ints, values: Floats, scores: Array, averages: Array) -> None:
+    """Compute w·x of every owner, and that of the averaged weights if wanted. Writes both.
+
+    Sums run in the precision of `scores`: in single precision twice as many are added at a time.
+    """
     scores[:] = 0.0
     with_averages = model.sums.size > 0
     if with_averages:
@@ -275,7 +302,7 @@ def score(model: Weights, features: Ints, values: Floats, scores: Doubles, avera
         score_dense(model, model.sums, features, values, averages)
     score_dense(model, model.weights, features, values, scores)
     for j in range(features.size):
-        feature, value = features[j], np.float64(values[j])
+        feature, value = features[j], scores.dtype.type(values[j])
         bits = int(np.int64(model.bits[feature]))
         if bits == DENSE:
             continue
@@ -290,6 +317,14 @@ def score(model: Weights, features: Ints, values: Floats, scores: Doubles, avera
         learned = max(1, model.used[LEARNED])
         for owner in range(scores.size):
             averages[owner] = scores[owner] - averages[owner] / learned
+
+
+@njit(cache=True, nogil=True)
+def twice_as_long(array: Array) -> Array:
+    """Return a copy with as much room again."""
+    longer = np.empty(2 * array.size, array.dtype)
+    longer[: array.size] = array
+    return longer
 
 
 @njit(cache=True, nogil=True)

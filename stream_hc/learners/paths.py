@@ -8,18 +8,18 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from stream_hc.checks import positive, whole_number
-from stream_hc.kernels import Doubles, Floats, Ints, Longs
+from stream_hc.kernels import Doubles, Ints
 from stream_hc.kernels import paths as kernels
-from stream_hc.kernels.labels import most_specific
-from stream_hc.learners.base import ColdStart, LabelRows, OnlineLearner, Predicted
+from stream_hc.learners.base import ColdStart, LabelRows, Predicted
 from stream_hc.learners.sparse import SparseSum, SparseTable
+from stream_hc.learners.sparse_learner import SparseLearner
 from stream_hc.taxonomy import Taxonomy, TaxonomyError
-from stream_hc.vectorize import Rows, joined
+from stream_hc.vectorize import Rows
 
 __all__ = ["PathLearner"]
 
 
-class PathLearner(OnlineLearner):
+class PathLearner(SparseLearner):
     """Predicts one path, that with the highest total score, and learns to keep it above all the others.
 
     A path ends at a leaf, with `partial_paths` at any node. The score of a node is w·x. Before the first
@@ -63,26 +63,13 @@ class PathLearner(OnlineLearner):
         self.averaged = averaged
         self._table = SparseTable(n_features, averaged)
 
-    @property
-    def n_updates(self) -> int:
-        """How many documents led to an update."""
-        return self._table.n_updates
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights held."""
-        return self._table.nbytes
-
     def strongest(self, node: int | str, k: int = 10) -> list[tuple[int, float]]:
         """Return the `k` features that count most at a node, as (column, weight), for or against it.
 
         `TextVectorizer.names_of` tells which words the columns are. Several concepts are put together.
         """
-        number = self._labels.index(node) if isinstance(node, str) else int(node)
-        first = number * self._concepts
-        features, weights = self._table.of_owners(first, first + self._concepts)
-        order = np.lexsort((features, -np.abs(weights)))[: max(0, k)]
-        return list(zip(features[order].tolist(), weights[order].tolist(), strict=True))
+        first = self._number(node) * self._concepts
+        return self._strongest(first, first + self._concepts, k)
 
     def fit(self, X: Any, Y: Any, epochs: int = 10, seed: int = 0) -> Self:
         """Train on a file, from nothing, as Qiu et al. (2011) print it; forget what was learned before.
@@ -111,30 +98,18 @@ class PathLearner(OnlineLearner):
         return np.arange(len(self._labels), dtype=np.int32) if self.partial_paths else self._labels.leaves
 
     def _stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
-        """Run the kernel over the rows, making room for new weights whenever it asks."""
-        stop, tax = rows.indptr.size - 1, self._labels
+        tax = self._labels
         true_ends = labels if delay < 0 else self._true_ends(labels)
         graph = (tax.parent, tax.depth, self._ends())
         rule = (self._flat, self._concepts, float(self.C), self._seed)
-        parts: list[tuple[Longs, Ints, Floats]] = []
-        row = start
-        while True:
-            arguments = (*self._table.model, *graph, *rule, *rows, *true_ends, row, stop, delay)
-            row, indptr, nodes, margins = kernels.stream_paths(*arguments)
-            parts.append((indptr, nodes, margins))
-            if row == stop:
-                return Predicted(*(parts[0] if len(parts) == 1 else joined(parts)))
-            self._table.grow()
+        how = (*graph, *rule, *rows, *true_ends)
+        return self._run_rows(kernels.stream_paths, how, start, rows.indptr.size - 1, delay)
 
     def _true_ends(self, labels: LabelRows) -> LabelRows:
         """Return the labels of each row at which a path ends."""
-        tax = self._labels
-        wanted = most_specific(labels.indptr, labels.nodes, tax.parent_ptr, tax.parent_idx)
-        if not self.partial_paths:
-            is_leaf = np.zeros(len(tax), np.bool_)
-            is_leaf[tax.leaves] = True
-            wanted &= is_leaf[labels.nodes]
-        return LabelRows(np.concatenate([[0], np.cumsum(wanted)])[labels.indptr], labels.nodes[wanted])
+        may_end = np.zeros(len(self._labels), np.bool_)
+        may_end[self._ends()] = True
+        return self._most_specific(labels, may_end)
 
     def _margins(self, rows: Rows) -> NDArray[np.float32]:
         margins = np.empty((rows.indptr.size - 1, len(self._labels)), np.float32)

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_hc.checks import finite, one_of, whole_number
-from stream_hc.kernels import Doubles, Floats, Ints, Longs
+from stream_hc.kernels import Doubles
 from stream_hc.kernels import ranking as kernels
-from stream_hc.kernels.labels import close_rows, most_specific
-from stream_hc.learners.base import ColdStart, LabelRows, OnlineLearner, Predicted, closed_upward
+from stream_hc.kernels.labels import close_rows
+from stream_hc.learners.base import ColdStart, LabelRows, Predicted, closed_upward
 from stream_hc.learners.sparse import SparseTable
+from stream_hc.learners.sparse_learner import SparseLearner
 from stream_hc.taxonomy import Taxonomy
-from stream_hc.vectorize import Rows, feature_rows, joined
+from stream_hc.vectorize import Rows, feature_rows
 
 __all__ = ["RankingPerceptron"]
 
@@ -24,7 +25,7 @@ Chosen = Literal["size", "positive"]
 Order = Literal["online", "minover"]
 
 
-class RankingPerceptron(OnlineLearner):
+class RankingPerceptron(SparseLearner):
     """Ranks the categories: every label of a document above every category that is none, by a margin.
 
     A category may have several parents. Its score adds up what all its ancestors say, each once:
@@ -92,26 +93,14 @@ class RankingPerceptron(OnlineLearner):
         self._forget()
         self._set_ends()
 
-    @property
-    def n_updates(self) -> int:
-        """How many documents led to an update."""
-        return self._table.n_updates
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights held."""
-        return self._table.nbytes
-
     def strongest(self, node: int | str, k: int = 10) -> list[tuple[int, float]]:
         """Return the `k` features that count most at a node by itself, as (column, weight).
 
         `TextVectorizer.names_of` tells which words the columns are. What its ancestors say is not counted;
         the miscellaneous category of an inner node is.
         """
-        number = self._labels.index(node) if isinstance(node, str) else int(node)
-        features, weights = self._table.of_owners(1 + 2 * number, 3 + 2 * number)
-        order = np.lexsort((features, -np.abs(weights)))[: max(0, k)]
-        return list(zip(features[order].tolist(), weights[order].tolist(), strict=True))
+        number = self._number(node)
+        return self._strongest(1 + 2 * number, 3 + 2 * number, k)
 
     def fit(
         self, X: Any, Y: Any, order: Order = "minover", epochs: int = 10, max_steps: int = 10_000
@@ -130,7 +119,7 @@ class RankingPerceptron(OnlineLearner):
         labels, n_rows = self._labels.label_rows(Y, close=True), rows.indptr.size - 1
         if labels.shape[0] != n_rows:
             raise ValueError(f"{n_rows} documents, but labels for {labels.shape[0]}")
-        true_ends = self._true_ends(
+        true_ends = self._most_specific(
             LabelRows(labels.indptr.astype(np.int64), labels.indices.astype(np.int32))
         )
         # From here on nothing can be wrong any more.
@@ -165,22 +154,16 @@ class RankingPerceptron(OnlineLearner):
     # The hooks of OnlineLearner
 
     def _stream(self, rows: Rows, labels: LabelRows, delay: int, start: int = 0) -> Predicted:
-        return self._run(rows, labels if delay < 0 else self._true_ends(labels), delay, start, self.margin)
+        return self._run(
+            rows, labels if delay < 0 else self._most_specific(labels), delay, start, self.margin
+        )
 
     def _run(self, rows: Rows, true_ends: LabelRows, delay: int, start: int, margin: float) -> Predicted:
-        """Run the kernel over the rows, making room for new weights whenever it asks."""
-        stop, tax = rows.indptr.size - 1, self._labels
+        tax = self._labels
         graph = (*self._above, tax.parent_ptr, tax.parent_idx, self._seen, self._counts)
         rule = (self._scale, margin, not self.flat, self.chosen_by == "size")
-        parts: list[tuple[Longs, Ints, Floats]] = []
-        row = start
-        while True:
-            arguments = (*self._table.model, *graph, *rule, *rows, *true_ends, row, stop, delay)
-            row, indptr, nodes, margins = kernels.stream_ranks(*arguments)
-            parts.append((indptr, nodes, margins))
-            if row == stop:
-                return Predicted(*(parts[0] if len(parts) == 1 else joined(parts)))
-            self._table.grow()
+        how = (*graph, *rule, *rows, *true_ends)
+        return self._run_rows(kernels.stream_ranks, how, start, rows.indptr.size - 1, delay)
 
     def _margins(self, rows: Rows) -> NDArray[np.float32]:
         return self._ranked(rows)[0].astype(np.float32)
@@ -204,12 +187,6 @@ class RankingPerceptron(OnlineLearner):
             p[row, self._seen] = 1.0 / (1.0 + np.exp(-np.clip(ranked - cut, -500.0, 500.0)))
         closed_upward(self._labels, p)
         return p
-
-    def _true_ends(self, labels: LabelRows) -> LabelRows:
-        """Return the most specific labels of each row."""
-        tax = self._labels
-        wanted = most_specific(labels.indptr, labels.nodes, tax.parent_ptr, tax.parent_idx)
-        return LabelRows(np.concatenate([[0], np.cumsum(wanted)])[labels.indptr], labels.nodes[wanted])
 
     def _forget(self) -> None:
         self._table = SparseTable(self.n_features, averaged=False)
