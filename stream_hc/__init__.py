@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Perceptron,
         RankingPerceptron,
     )
+    from stream_hc.maxmargin import HM3
     from stream_hc.taxonomy import Taxonomy
     from stream_hc.vectorize import SequenceVectorizer, TextVectorizer
 
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "HAROW",
+    "HM3",
     "HPA",
     "HRLS",
     "LHPA",
@@ -46,6 +48,7 @@ _HOME = {
     "ApproxHBayes": "stream_hc.learners",
     "Calibrated": "stream_hc.learners",
     "HAROW": "stream_hc.learners",
+    "HM3": "stream_hc.maxmargin",
     "HPA": "stream_hc.learners",
     "HPerceptron": "stream_hc.learners",
     "HRLS": "stream_hc.learners",

@@ -27,6 +27,7 @@ BUILT_IN = {
     "ApproxHBayes": "stream_hc.learners",
     "Calibrated": "stream_hc.learners",
     "HAROW": "stream_hc.learners",
+    "HM3": "stream_hc.maxmargin",
     "HPA": "stream_hc.learners",
     "HPerceptron": "stream_hc.learners",
     "HRLS": "stream_hc.learners",

@@ -1,0 +1,220 @@
+"""Conditional subspace gradient ascent for H-M³: passes over the examples, on features or on a kernel.
+
+`table` (columns × dual variables) holds the weight vectors, so that the margins of an example are those of
+its features added up. With a kernel `gram` (n × n) it holds the margins of the examples themselves. Over
+consistent multilabels an example has N dual variables (`marginals.py`), over all 2 N (`free_marginals.py`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from stream_hc.kernels import Bools, Doubles, Floats, Ints, Longs
+
+# Built on closed_sets.py as of 59ad0c7c: numba's cache does not notice edits in other files, but this line.
+from stream_hc.kernels.closed_sets import Graph
+
+# Built on free_marginals.py as of 2ab85cbe: as above.
+from stream_hc.kernels.free_marginals import free_add_loss, free_gap_of, free_improve, free_times_m
+
+# Built on marginals.py as of 75f35b68: as above.
+from stream_hc.kernels.marginals import Loss, Scratch, add_loss, gap_of, improve, new_scratch, times_m
+
+__all__ = ["gaps_of", "linear_part", "quadratic_part", "visit"]
+
+
+class Examples(NamedTuple):
+    """Rows in CSR form, or a kernel matrix; squared lengths; true labels, closed upward."""
+
+    x_ptr: Longs
+    x_idx: Ints
+    x_values: Floats
+    gram: Doubles
+    squares: Doubles
+    true: Bools
+
+
+@njit(cache=True, nogil=True)
+def find_gradient(
+    graph: Graph, loss: Loss, data: Examples, row: int, table: Doubles, scratch: Scratch
+) -> None:
+    """Compute the gradient of the dual objective in the variables of one example. Writes `scratch`."""
+    total = scratch.margins
+    if data.gram.size > 0:
+        total[:] = table[row]
+    else:
+        begin, end = data.x_ptr[row], data.x_ptr[row + 1]
+        add_rows(table, data.x_idx[begin:end], data.x_values[begin:end], total)
+    if total.size > data.true.shape[1]:
+        free_times_m(graph, total, scratch.gradient)
+        free_add_loss(graph, loss, data.true[row], scratch.gradient)
+    else:
+        times_m(graph, scratch.diagonal, total, scratch.gradient)
+        add_loss(graph, loss, data.true[row], scratch.gradient)
+
+
+@njit(cache=True, nogil=True)
+def add_rows(table: Doubles, columns: Ints, values: Floats, total: Doubles) -> None:
+    """Compute the margins of an example. Writes `total`."""
+    total[:] = 0.0
+    n = columns.size
+    # Four rows at a time: the margins are loaded and stored a quarter as often.
+    for j in range(0, n - n % 4, 4):
+        a, b, c, d = table[columns[j]], table[columns[j + 1]], table[columns[j + 2]], table[columns[j + 3]]
+        u, v = np.float64(values[j]), np.float64(values[j + 1])
+        w, x = np.float64(values[j + 2]), np.float64(values[j + 3])
+        for k in range(total.size):
+            total[k] = (((total[k] + u * a[k]) + v * b[k]) + w * c[k]) + x * d[k]
+    for j in range(n - n % 4, n):
+        a, u = table[columns[j]], np.float64(values[j])
+        for k in range(total.size):
+            total[k] += u * a[k]
+
+
+@njit(cache=True, nogil=True)
+def take_away(data: Examples, row: int, changed: Ints, change: Doubles, table: Doubles) -> None:
+    """Let the table follow a change of some dual variables of an example. Writes `table`."""
+    if data.gram.size > 0:
+        for other in range(table.shape[0]):
+            margins, value = table[other], data.gram[other, row]
+            for k in range(changed.size):
+                margins[changed[k]] -= value * change[k]
+        return
+    for j in range(data.x_ptr[row], data.x_ptr[row + 1]):
+        weights, value = table[data.x_idx[j]], np.float64(data.x_values[j])
+        for k in range(changed.size):
+            weights[changed[k]] -= value * change[k]
+
+
+@njit(cache=True, nogil=True)
+def visit(
+    parent_ptr: Longs,
+    parent_idx: Ints,
+    child_ptr: Longs,
+    child_idx: Ints,
+    is_forest: bool,
+    costs: Doubles,
+    is_tilde: bool,
+    C: float,
+    x_ptr: Longs,
+    x_idx: Ints,
+    x_values: Floats,
+    gram: Doubles,
+    squares: Doubles,
+    true: Bools,
+    order: Ints,
+    most_steps: int,
+    table: Doubles,
+    marginals: Doubles,
+    gaps: Doubles,
+) -> float:
+    """Improve the examples in an order; return what the dual objective gained. Writes the last three."""
+    graph = Graph(parent_ptr, parent_idx, child_ptr, child_idx, is_forest)
+    loss, data = Loss(costs, is_tilde), Examples(x_ptr, x_idx, x_values, gram, squares, true)
+    size = table.shape[1]
+    scratch, is_free = new_scratch(graph, size), size > true.shape[1]
+    changed, before, gain = np.empty(size, np.int32), scratch.before, 0.0
+    for row in order:
+        find_gradient(graph, loss, data, row, table, scratch)
+        a = marginals[row]
+        before[:] = a
+        if is_free:
+            gaps[row], more = free_improve(graph, C, squares[row], a, scratch, most_steps)
+        else:
+            gaps[row], more = improve(graph, C, squares[row], a, scratch, most_steps)
+        gain += more
+        n_changed = 0
+        for k in range(size):
+            if a[k] != before[k]:
+                changed[n_changed], before[n_changed] = k, a[k] - before[k]
+                n_changed += 1
+        take_away(data, row, changed[:n_changed], before[:n_changed], table)
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def gaps_of(
+    parent_ptr: Longs,
+    parent_idx: Ints,
+    child_ptr: Longs,
+    child_idx: Ints,
+    is_forest: bool,
+    costs: Doubles,
+    is_tilde: bool,
+    C: float,
+    x_ptr: Longs,
+    x_idx: Ints,
+    x_values: Floats,
+    gram: Doubles,
+    squares: Doubles,
+    true: Bools,
+    first: int,
+    last: int,
+    table: Doubles,
+    marginals: Doubles,
+    gaps: Doubles,
+) -> None:
+    """Compute the duality gaps of the examples from `first` to `last` - 1, all for the same weights.
+
+    Writes `gaps`.
+    """
+    graph = Graph(parent_ptr, parent_idx, child_ptr, child_idx, is_forest)
+    loss, data = Loss(costs, is_tilde), Examples(x_ptr, x_idx, x_values, gram, squares, true)
+    scratch, is_free = new_scratch(graph, table.shape[1]), table.shape[1] > true.shape[1]
+    for row in range(first, last):
+        find_gradient(graph, loss, data, row, table, scratch)
+        if is_free:
+            gaps[row] = max(free_gap_of(graph, C, marginals[row], scratch), 0.0)
+        else:
+            gaps[row] = max(gap_of(graph, C, marginals[row], scratch), 0.0)
+
+
+@njit(cache=True, nogil=True)
+def linear_part(
+    parent_ptr: Longs,
+    parent_idx: Ints,
+    child_ptr: Longs,
+    child_idx: Ints,
+    is_forest: bool,
+    costs: Doubles,
+    is_tilde: bool,
+    true: Bools,
+    change: Doubles,
+) -> float:
+    """Return Σ L·change over the examples: the expected loss, if `change` leads away from the true labels."""
+    graph, loss = Graph(parent_ptr, parent_idx, child_ptr, child_idx, is_forest), Loss(costs, is_tilde)
+    total, own = 0.0, np.zeros(change.shape[1])
+    for row in range(change.shape[0]):
+        own[:] = 0.0
+        if own.size > true.shape[1]:
+            free_add_loss(graph, loss, true[row], own)
+        else:
+            add_loss(graph, loss, true[row], own)
+        for k in range(own.size):
+            total += own[k] * change[row, k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def quadratic_part(
+    parent_ptr: Longs,
+    parent_idx: Ints,
+    child_ptr: Longs,
+    child_idx: Ints,
+    is_forest: bool,
+    table: Doubles,
+    other: Doubles,
+) -> float:
+    """Return Σ u·M v over the rows u of one table and v of another: twice the same one gives |w|²."""
+    graph = Graph(parent_ptr, parent_idx, child_ptr, child_idx, is_forest)
+    size, n_nodes = table.shape[1], parent_ptr.size - 1
+    product, scratch, total = np.zeros(size), new_scratch(graph, size), 0.0
+    for row in range(table.shape[0]):
+        if size > n_nodes:
+            free_times_m(graph, table[row], product)
+        else:
+            times_m(graph, scratch.diagonal, table[row], product)
+        for k in range(size):
+            total += product[k] * other[row, k]
+    return total

@@ -1,0 +1,25 @@
+"""How much memory training needs, told before it is taken."""
+
+from stream_hc.maxmargin.problem import Problem
+
+__all__ = ["bytes_needed", "check_memory"]
+
+
+def bytes_needed(problem: Problem, n_edges: int, n_jobs: int) -> int:
+    """Return about how many bytes training needs beside the documents themselves."""
+    table = 8 * (problem.n_rows if problem.by_kernel else problem.n_columns) * problem.n_variables
+    duals = 8 * problem.n_rows * problem.n_variables
+    # In the end the weights of the edges, in double and single precision, and those of the nodes.
+    weights = 0 if problem.by_kernel else 44 * n_edges * problem.n_columns
+    workers = 0 if n_jobs == 1 else n_jobs * (2 * table + duals)
+    return 2 * table + 3 * duals + workers + weights
+
+
+def check_memory(problem: Problem, n_edges: int, n_jobs: int, most: int | None) -> None:
+    """Raise `MemoryError` where more is needed than allowed."""
+    needed = bytes_needed(problem, n_edges, n_jobs)
+    if most is not None and needed > most:
+        raise MemoryError(
+            f"{problem.n_rows:,} documents need about {needed / 2**20:,.0f} MiB, more than max_memory allows "
+            f"({most / 2**20:,.0f} MiB): take fewer documents or features, or n_jobs=1"
+        )
