@@ -158,3 +158,9 @@ def visit(tax, w, x, true, alpha, kind, costs, C, sets):
     alpha = {y: (1 - tau) * a for y, a in alpha.items()}
     alpha[best] = alpha.get(best, 0.0) + tau * C
     return w - tau * d, alpha, tau * q - tau * tau * s / 2
+
+
+def node_rows(tax, w, x):
+    """w·φ(x, y) of every closed set y, less that of the empty one: the sum of the numbers of its nodes."""
+    empty = w @ phi(tax, x, frozenset())
+    return {y: w @ phi(tax, x, y) - empty for y in closed_sets(tax)}

@@ -21,7 +21,7 @@ from stream_hc.kernels.free_marginals import free_add_loss, free_gap_of, free_im
 # Built on marginals.py as of 75f35b68: as above.
 from stream_hc.kernels.marginals import Loss, Scratch, add_loss, gap_of, improve, new_scratch, times_m
 
-__all__ = ["gaps_of", "linear_part", "quadratic_part", "visit"]
+__all__ = ["gaps_of", "linear_part", "node_rows", "quadratic_part", "visit"]
 
 
 class Examples(NamedTuple):
@@ -218,3 +218,30 @@ def quadratic_part(
         for k in range(size):
             total += product[k] * other[row, k]
     return total
+
+
+@njit(cache=True, nogil=True)
+def node_rows(
+    parent_ptr: Longs,
+    parent_idx: Ints,
+    child_ptr: Longs,
+    child_idx: Ints,
+    is_forest: bool,
+    table: Doubles,
+    rows: Floats,
+) -> None:
+    """Compute U, a row for each of a table: the score of a consistent multilabel adds up U·x of its nodes.
+
+    Writes `rows` (as many × N).
+    """
+    graph = Graph(parent_ptr, parent_idx, child_ptr, child_idx, is_forest)
+    size, n_nodes = table.shape[1], rows.shape[1]
+    product, scratch = np.zeros(size), new_scratch(graph, size)
+    for row in range(table.shape[0]):
+        if size > n_nodes:
+            free_times_m(graph, table[row], product)
+        else:
+            times_m(graph, scratch.diagonal, table[row], product)
+        for node in range(n_nodes):
+            # A node is never on without its parent: what both are worth together counts for it.
+            rows[row, node] = product[node] + (product[n_nodes + node] if size > n_nodes else 0.0)

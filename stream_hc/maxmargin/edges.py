@@ -7,10 +7,11 @@ that is always on, and one from each parent otherwise. In a forest that is one f
 import numpy as np
 from scipy.sparse import csr_array
 
-from stream_hc.kernels import Doubles, Floats, Ints
+from stream_hc.kernels import Doubles, Floats, Ints, csga
+from stream_hc.maxmargin.problem import graph_arrays
 from stream_hc.taxonomy import Taxonomy
 
-__all__ = ["edge_weights", "edges_of", "node_weights"]
+__all__ = ["edge_weights", "edges_of", "node_weights", "summed_weights"]
 
 
 def edges_of(taxonomy: Taxonomy) -> tuple[Ints, Ints]:
@@ -37,8 +38,15 @@ def edge_weights(taxonomy: Taxonomy, table: Doubles, is_free: bool) -> Floats:
     return weights
 
 
-def node_weights(taxonomy: Taxonomy, weights: Floats) -> Floats:
-    """Return U (nodes × columns): the score of a multilabel is Σ U_i·x over its nodes, but for a constant."""
+def node_weights(taxonomy: Taxonomy, table: Doubles) -> Floats:
+    """Return U (columns × nodes): the score of a multilabel is Σ U_i·x over its nodes, but for a constant."""
+    found = np.empty((table.shape[0], len(taxonomy)), np.float32)
+    csga.node_rows(*graph_arrays(taxonomy), table, found)
+    return found
+
+
+def summed_weights(taxonomy: Taxonomy, weights: Floats) -> Floats:
+    """Return the same from the weights of the edges."""
     parents, nodes = edges_of(taxonomy)
     n_nodes, n_edges = len(taxonomy), nodes.size
     into = csr_array((np.ones(n_edges, np.float32), (nodes, np.arange(n_edges))), (n_nodes, n_edges))
@@ -47,4 +55,4 @@ def node_weights(taxonomy: Taxonomy, weights: Floats) -> Floats:
         (np.ones(int(inner.sum()), np.float32), (parents[inner], np.flatnonzero(inner))), (n_nodes, n_edges)
     )
     found: Floats = into @ (weights[:, 2] - weights[:, 1]) + out_of @ (weights[:, 1] - weights[:, 0])
-    return found
+    return np.ascontiguousarray(found.T)

@@ -1,10 +1,11 @@
 """H-M³: max-margin learning of whole multilabels (Rousu, Saunders, Szedmak and Shawe-Taylor, 2005 and 2006).
 
-Notation: μ -> `duals_`; w -> `_weights`; ℓ_H̃, ℓ_Δ -> `loss`.
+Notation: μ -> `duals_`; w -> `weights` of `state`; ℓ_H̃, ℓ_Δ -> `loss`.
 """
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,8 +15,9 @@ from scipy.sparse import csr_array
 from stream_hc.checks import one_of, positive, whole_number
 from stream_hc.kernels import Doubles, Floats, Ints, closed_sets
 from stream_hc.losses import h_tilde_loss, symmetric_difference
-from stream_hc.maxmargin.edges import edge_weights, edges_of, node_weights
+from stream_hc.maxmargin.edges import edge_weights, edges_of, node_weights, summed_weights
 from stream_hc.maxmargin.memory import check_memory
+from stream_hc.maxmargin.passes import Point
 from stream_hc.maxmargin.problem import Problem, graph_arrays
 from stream_hc.maxmargin.solver import Epoch, Limits, Stopped, ascend
 from stream_hc.maxmargin.window import kernel_problem, row_problem, warm_duals
@@ -64,9 +66,10 @@ class HM3:
         Over which multilabels to train: "consistent" ones or "all" (forests only). Predictions are always
         consistent.
     seed
-        Draws the order of the documents: the same seed gives the same bits.
+        Draws the order of the documents: with n_jobs=1 the same seed gives the same bits.
     n_jobs
-        How many threads work at a time, each on its share of the documents; results depend on it.
+        How many threads work at a time, each on its share of the documents. With more than one the weights
+        are shared while they work, and the result, with its gap, differs a little from run to run.
     max_memory
         Bytes it may need at most; `MemoryError` before anything is done otherwise.
     n_features
@@ -140,7 +143,8 @@ class HM3:
         self.n_features = whole_number("n_features", n_features, 1, 2**31 - 1)
         self._node_costs = taxonomy.costs(costs)
         self._columns: Ints = np.zeros(0, np.int32)
-        self._weights: Floats | None = None
+        self._edge_weights: Callable[[], Floats] | None = None
+        self._node_weights: Floats | None = None
         self._coefficients: Doubles | None = None
 
     # Training
@@ -205,15 +209,15 @@ class HM3:
         marginals = problem.start() if warm_start is None else warm_duals(problem, *warm_start)
         history: list[dict[str, float]] = []
         losses: list[float] = []
-        best: list[Doubles] = []
+        best: list[Point] = []
 
-        def on_epoch(epoch: Epoch, table: Doubles) -> bool:
+        def on_epoch(epoch: Epoch, here: Point) -> bool:
             entry = {name: float(value) for name, value in epoch._asdict().items()} | {"epoch": epoch.epoch}
             if held_out is not None:
-                losses.append(held_out(table))
+                losses.append(held_out(here.table))
                 entry["held_out_loss"] = losses[-1]
                 if losses[-1] <= min(losses):
-                    best[:] = [table.copy(), marginals.copy()]
+                    best[:] = [Point(here.marginals.copy(), here.table.copy(), here.objective)]
             history.append(entry)
             if progress is not None:
                 progress(dict(entry))
@@ -221,20 +225,22 @@ class HM3:
 
         limits = Limits(self.tol, self.max_epochs, self.max_seconds or np.inf)
         solution = ascend(problem, marginals, limits, self.seed, self.n_jobs, on_epoch)
-        table, at = solution.table, len(history) - 1
+        point, at = solution.point, len(history) - 1
         if best:
-            (table, marginals), at = best, int(np.argmin(losses[::-1]))
-            at = len(history) - 1 - at  # the last one among equals
+            point, at = best[0], at - int(np.argmin(losses[::-1]))  # the last one among equals
         # From here on nothing can fail: the model changes all at once.
-        is_free = problem.is_free
         self._columns = columns
-        self._weights = None if problem.by_kernel else edge_weights(self.taxonomy, table, is_free)
-        self._node_weights = None if self._weights is None else node_weights(self.taxonomy, self._weights)
-        self._coefficients = problem.start() - marginals if problem.by_kernel else None
+        self._node_weights = self._edge_weights = self._coefficients = None
+        if problem.by_kernel:
+            self._coefficients = problem.start() - point.marginals
+        else:
+            self._node_weights = node_weights(self.taxonomy, point.table)
+            # Three times the size of the table: made when asked for.
+            self._edge_weights = partial(edge_weights, self.taxonomy, point.table, problem.is_free)
         self.history_, self.stopped_ = history, solution.stopped
         self.dual_objective_ = history[at]["dual_objective"]
         self.duality_gap_ = history[at]["duality_gap"]
-        self.duals_ = marginals / self.C
+        self.duals_ = point.marginals / self.C
         if solution.stopped == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -250,8 +256,7 @@ class HM3:
             raise ValueError("no held-out documents: give some, or no validation")
 
         def loss(table: Doubles) -> float:
-            weights = node_weights(self.taxonomy, edge_weights(self.taxonomy, table, self.label_set == "all"))
-            predicted = self._best(np.asarray(matrix @ weights.T, np.float64))
+            predicted = self._best(np.asarray(matrix @ node_weights(self.taxonomy, table), np.float64))
             measure = h_tilde_loss if self.loss == "h_tilde" else symmetric_difference
             return float(measure(self.taxonomy, predicted, true, self._node_costs).mean())
 
@@ -286,12 +291,10 @@ class HM3:
             raise ValueError(f"K must be m × {self._coefficients.shape[0]}, not {gram.shape}")
         if not np.isfinite(gram).all():
             raise ValueError("K holds NaN or infinity")
-        margins = gram @ self._coefficients
-        weights = edge_weights(self.taxonomy, margins, self.label_set == "all")
-        return self._best(np.ascontiguousarray(node_weights(self.taxonomy, weights).T, np.float64))
+        return self._best(node_weights(self.taxonomy, gram @ self._coefficients).astype(np.float64))
 
     def _numbers(self, X: Any) -> Any:
-        if self._weights is None or self._node_weights is None:
+        if self._node_weights is None:
             hint = "predict_kernel" if self._coefficients is not None else "fit"
             raise ValueError(f"not trained on rows: call {hint} first")
         rows = feature_rows(X, self.n_features)
@@ -299,7 +302,7 @@ class HM3:
         matrix = csr_array((rows.values, rows.indices, rows.indptr), shape=(n_rows, self.n_features))
         used = matrix[:, self._columns]
         for first in range(0, n_rows, AT_A_TIME):
-            yield np.asarray(used[first : first + AT_A_TIME] @ self._node_weights.T, np.float64)
+            yield np.asarray(used[first : first + AT_A_TIME] @ self._node_weights, np.float64)
 
     def _best(self, numbers: Doubles, scores: bool = False) -> csr_array:
         ptr, nodes = closed_sets.best_rows(*graph_arrays(self.taxonomy), numbers)
@@ -332,16 +335,18 @@ class HM3:
         """Return what predictions need as plain numbers, strings and copied arrays; not the dual variables.
 
         `columns` are the features used, `weights` (edges, 3, columns) those of the labellings (0,0), (1,0)
-        and (1,1) of each edge: in a forest one for each node.
+        and (1,1) of each edge: in a forest one for each node. `node_weights` (columns, nodes) follow from
+        them, and are kept so that a model that was loaded predicts with the same bits.
         """
-        if self._weights is None:
+        if self._edge_weights is None or self._node_weights is None:
             raise ValueError("nothing to save: call fit first (a model fitted on a kernel has no weights)")
         return {
             **{name: getattr(self, name) for name in _plain_parameters()},
             "costs": self._node_costs.copy(),
             "taxonomy": self.taxonomy.to_json(),
             "columns": self._columns.copy(),
-            "weights": self._weights.copy(),
+            "weights": self._edge_weights().copy(),
+            "node_weights": self._node_weights.copy(),
             "dual_objective": self.dual_objective_,
             "duality_gap": self.duality_gap_,
         }
@@ -352,18 +357,23 @@ class HM3:
         taxonomy = Taxonomy.from_json(state["taxonomy"])
         params = {name: state[name] for name in _plain_parameters()}
         model = cls(taxonomy, costs=state["costs"], **params)
-        columns, weights = state["columns"], state["weights"]
+        columns, weights, nodes = state["columns"], state["weights"], state["node_weights"]
         n_edges = edges_of(taxonomy)[0].size
         if columns.ndim != 1 or columns.dtype != np.int32 or (np.diff(columns) <= 0).any():
             raise ValueError("columns must be ascending numbers of features")
         if columns.size and not (columns[0] >= 0 and columns[-1] < model.n_features):
             raise ValueError(f"columns must lie below n_features={model.n_features}")
-        if weights.shape != (n_edges, 3, columns.size) or weights.dtype != np.float32:
-            raise ValueError(f"weights must be float32 of shape {(n_edges, 3, columns.size)}")
-        if not np.isfinite(weights).all():
-            raise ValueError("weights must be finite")
-        model._columns, model._weights = columns.copy(), weights.copy()
-        model._node_weights = node_weights(taxonomy, weights)
+        shapes = {"weights": (n_edges, 3, columns.size), "node_weights": (columns.size, len(taxonomy))}
+        for name, shape in shapes.items():
+            if state[name].shape != shape or state[name].dtype != np.float32:
+                raise ValueError(f"{name} must be float32 of shape {shape}")
+            if not np.isfinite(state[name]).all():
+                raise ValueError(f"{name} must be finite")
+        size = float(np.abs(weights).max(initial=0.0))
+        if not np.allclose(summed_weights(taxonomy, weights), nodes, rtol=1e-4, atol=1e-4 * size):
+            raise ValueError("node_weights must follow from weights")
+        model._columns, model._node_weights = columns.copy(), nodes.copy()
+        model._edge_weights = weights.copy
         model.dual_objective_, model.duality_gap_ = (
             float(state["dual_objective"]),
             float(state["duality_gap"]),

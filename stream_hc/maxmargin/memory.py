@@ -11,7 +11,7 @@ def bytes_needed(problem: Problem, n_edges: int, n_jobs: int) -> int:
     duals = 8 * problem.n_rows * problem.n_variables
     # In the end the weights of the edges, in double and single precision, and those of the nodes.
     weights = 0 if problem.by_kernel else 44 * n_edges * problem.n_columns
-    workers = 0 if n_jobs == 1 else n_jobs * (2 * table + duals)
+    workers = 0 if n_jobs == 1 else 4 * table + 2 * duals  # several threads need copies to step back to
     return 2 * table + 3 * duals + workers + weights
 
 

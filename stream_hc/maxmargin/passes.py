@@ -1,12 +1,13 @@
 """Passes over the examples of a problem, by one worker or by several at a time.
 
-Several workers each improve a shard of the examples for the same weights, on copies; then one joined step
-goes from where they began toward where they all ended, as far as the dual objective rises. What a worker
-needs and returns are arrays: it may as well be another process, or another machine.
+Threads share the weights while each improves its shard of the examples; processes, or machines, work on
+copies of them. Either way the weights are then worked out anew from the dual variables of all, and one joined
+step goes from where they began toward where they ended, as far as the dual objective rises. So the objective
+never falls, and the duality gap is that of the joined model.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,60 +15,71 @@ from stream_hc.kernels import Doubles, Ints
 from stream_hc.kernels import csga as kernels
 from stream_hc.maxmargin.problem import Problem
 
-__all__ = ["Map", "Pass", "join", "local_pass", "run", "shards_of"]
+__all__ = ["Pass", "Point", "joined_step", "local_passes", "passes", "visit"]
 
 MOST_STEPS = 5  # toward the best multilabel of one example, in one visit
-Map = Callable[..., Iterable[Any]]
+PASSES = 3  # between two looks at all examples
+SURE = 0.5  # times the mean gap: an example with more is never left out
+
+
+class Point(NamedTuple):
+    """Where the ascent is: dual variables, and the table and the objective that belong to them."""
+
+    marginals: Doubles
+    table: Doubles
+    objective: float
 
 
 class Pass(NamedTuple):
-    """What a worker found: its rows with their new dual variables and gaps, how the table changed."""
+    """What a worker elsewhere found for its rows."""
 
-    rows: Ints
     marginals: Doubles
     gaps: Doubles
-    change: Doubles
-    slope: float
 
 
-def local_pass(problem: Problem, rows: Ints, table: Doubles, marginals: Doubles) -> Pass:
-    """Improve a shard: rows in their order, from the given table and the dual variables of these rows."""
-    own, gaps = table.copy(), np.zeros(problem.n_rows)
-    moved = np.zeros((problem.n_rows, problem.n_variables))
-    moved[rows] = marginals
-    gain = run(problem, rows, own, moved, gaps)
-    own -= table
-    # The gain is slope − |Δw|² / 2, so this is how fast the objective rose where it began.
-    slope = gain + problem.square(own, rows, marginals - moved[rows]) / 2.0
-    return Pass(rows, moved[rows], gaps[rows], own, slope)
+def passes(
+    problem: Problem, rows: Ints, table: Doubles, marginals: Doubles, gaps: Doubles, seed: Sequence[int]
+) -> float:
+    """Visit rows several times, in proportion to their gaps; return the gain. Writes the three arrays."""
+    rng, gain = np.random.default_rng(seed), 0.0
+    for _ in range(PASSES):
+        own = gaps[rows]
+        drawn = rows[own > rng.random(rows.size) * SURE * own.mean()]
+        rng.shuffle(drawn)
+        gain += visit(problem, drawn, table, marginals, gaps)
+    return gain
 
 
-def run(problem: Problem, rows: Ints, table: Doubles, marginals: Doubles, gaps: Doubles) -> float:
-    """Improve rows in their order, in place; return what the dual objective gained."""
+def visit(problem: Problem, rows: Ints, table: Doubles, marginals: Doubles, gaps: Doubles) -> float:
+    """Visit rows once, in their order; return the gain. Writes the last three."""
     arguments = (*problem.arguments, rows, MOST_STEPS, table, marginals, gaps)
     return float(kernels.visit(*arguments))
 
 
-def join(
-    problem: Problem, passes: Sequence[Pass], table: Doubles, marginals: Doubles, gaps: Doubles
-) -> float:
-    """Take the joined step; return what the dual objective gained. Writes the last three.
+def local_passes(
+    problem: Problem, rows: Ints, table: Doubles, marginals: Doubles, gaps: Doubles, seed: Sequence[int]
+) -> Pass:
+    """Improve a shard on copies; dual variables and gaps are given, and returned, for its rows alone."""
+    moved, left = np.zeros((problem.n_rows, problem.n_variables)), np.zeros(problem.n_rows)
+    moved[rows], left[rows] = marginals, gaps
+    passes(problem, rows, table.copy(), moved, left, seed)
+    return Pass(moved[rows], left[rows])
 
-    Along the direction that all passes give together the objective is a parabola: its slope is the sum of
-    theirs, its curvature |ΣΔw|². Halfway toward good dual variables they are still allowed ones.
+
+def joined_step(problem: Problem, here: Point, moved: Doubles) -> Point:
+    """Return the highest point on the way from here to other dual variables.
+
+    Along it the objective is a parabola with the curvature |Δw|², and its height at both ends is known. What
+    lies between allowed dual variables is allowed.
     """
-    rows = np.concatenate([done.rows for done in passes])
-    moved = np.concatenate([done.marginals for done in passes])
-    change = np.sum([done.change for done in passes], axis=0)
-    slope = sum(done.slope for done in passes)
-    curvature = problem.square(change, rows, marginals[rows] - moved)
-    share = 1.0 if curvature <= slope else max(0.0, slope / curvature)
-    table += share * change
-    marginals[rows] = (1.0 - share) * marginals[rows] + share * moved
-    gaps[rows] = np.concatenate([done.gaps for done in passes])
-    return float(share * (slope - share * curvature / 2.0))
-
-
-def shards_of(rows: Ints, n_shards: int) -> list[Ints]:
-    """Share rows out: every n-th one."""
-    return [rows[first::n_shards] for first in range(min(n_shards, rows.size))]
+    table = problem.table(moved)
+    change = table - here.table
+    rise = problem.objective(table, moved) - here.objective
+    curvature = problem.square(change, here.marginals - moved)
+    slope = rise + curvature / 2.0
+    if slope >= curvature:
+        return Point(moved, table, here.objective + rise)
+    share = max(0.0, slope / curvature)
+    marginals = (1.0 - share) * here.marginals + share * moved
+    gain = share * (slope - share * curvature / 2.0)
+    return Point(marginals, here.table + share * change, here.objective + gain)

@@ -81,18 +81,15 @@ class Problem(NamedTuple):
         rows = csr_array((values.astype(np.float64), columns, ptr), shape=(self.n_rows, self.n_columns))
         return np.ascontiguousarray(rows.T @ distance)
 
-    def square(self, table: Doubles, rows: Ints, distance: Doubles) -> float:
-        """Return |w|² of a table that comes from moving some rows so far from their true labels."""
-        if self.by_kernel:
-            return float(kernels.quadratic_part(*self.graph, np.ascontiguousarray(table[rows]), distance))
-        return float(kernels.quadratic_part(*self.graph, table, table))
+    def square(self, table: Doubles, distance: Doubles) -> float:
+        """Return |w|² of a table; `distance` is how far from the true labels its dual variables are."""
+        return float(kernels.quadratic_part(*self.graph, table, distance if self.by_kernel else table))
 
     def objective(self, table: Doubles, marginals: Doubles) -> float:
         """Return the dual objective."""
         distance = self.start() - marginals
         arguments = (*self.graph, self.costs, self.is_tilde, self.true, -distance)
-        every_row = np.arange(self.n_rows, dtype=np.int32)
-        return float(kernels.linear_part(*arguments)) - self.square(table, every_row, distance) / 2.0
+        return float(kernels.linear_part(*arguments)) - self.square(table, distance) / 2.0
 
     def gaps(self, table: Doubles, marginals: Doubles, first: int, last: int, gaps: Doubles) -> None:
         """Compute the duality gaps of some examples under fixed weights. Writes `gaps`."""

@@ -1,20 +1,19 @@
 """Ascent to a duality gap: epochs of passes over the examples that have most to gain."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from stream_hc.kernels import Doubles, Ints
-from stream_hc.maxmargin.passes import Map, join, local_pass, run, shards_of
+from stream_hc.maxmargin.passes import Point, joined_step, passes
 from stream_hc.maxmargin.problem import Problem
 
 __all__ = ["Epoch", "Limits", "Solution", "Stopped", "ascend"]
 
-PASSES = 3  # over examples drawn by their gaps, between two looks at all of them
 ROUNDING = 1e-13  # of the largest loss there could be
 Stopped = Literal["gap", "epochs", "seconds", "callback", "interrupted"]
 
@@ -37,15 +36,15 @@ class Epoch(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The dual variables and what belongs to them, and why it stopped."""
+    """Where it ended, how it got there, and why it stopped."""
 
-    marginals: Doubles
-    table: Doubles
+    point: Point
     history: list[Epoch]
     stopped: Stopped
 
 
-OnEpoch = Callable[[Epoch, Doubles], bool]
+OnEpoch = Callable[[Epoch, Point], bool]
+Map = Callable[..., Iterable[Any]]
 
 
 def ascend(
@@ -54,39 +53,36 @@ def ascend(
     limits: Limits,
     seed: int,
     n_jobs: int = 1,
-    on_epoch: OnEpoch = lambda epoch, table: False,
+    on_epoch: OnEpoch = lambda epoch, point: False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Solution:
     """Improve dual variables, in place, until the gap is small enough or a limit is reached.
 
     An epoch begins with the gaps of all examples under the same weights: their sum certifies how far the
     optimum is. Then examples are drawn in proportion to their gaps, for several passes. `on_epoch` is told
-    about each epoch, with the table, and may stop it by returning True. Ctrl-C stops it, too.
+    about each epoch, with the table, and may stop it by returning True. Ctrl-C stops it, too; then, and when
+    time is up, the passes under way are finished first.
     """
-    began, rng = clock(), np.random.default_rng(seed)
+    began = clock()
     table, gaps = problem.table(marginals), np.zeros(problem.n_rows)
-    objective = problem.objective(table, marginals)
+    here = Point(marginals, table, problem.objective(table, marginals))
     rounding = ROUNDING * problem.C * problem.n_rows * float(problem.costs.sum())
     history: list[Epoch] = []
     stopped: Stopped | None = None
     with ExitStack() as stack:
         workers = stack.enter_context(ThreadPoolExecutor(n_jobs)).map if n_jobs > 1 else map
         while True:
-            _all_gaps(problem, table, marginals, gaps, n_jobs, workers)
-            epoch = Epoch(len(history), clock() - began, objective, float(gaps.sum()))
+            _all_gaps(problem, here, gaps, n_jobs, workers)
+            epoch = Epoch(len(history), clock() - began, here.objective, float(gaps.sum()))
             history.append(epoch)
-            wants_stop = on_epoch(epoch, table)
+            wants_stop = on_epoch(epoch, here)
             stopped = stopped or _reason(epoch, limits, wants_stop, rounding)
             if stopped is not None:
-                return Solution(marginals, table, history, stopped)
+                return Solution(here, history, stopped)
             try:
-                for _ in range(PASSES):
-                    if clock() - began >= limits.max_seconds:
-                        break
-                    rows = _drawn(gaps, rng)
-                    objective += _pass(problem, rows, table, marginals, gaps, n_jobs, workers)
+                here = _improved(problem, here, gaps, (seed, epoch.epoch), n_jobs, workers)
             except KeyboardInterrupt:
-                stopped = "interrupted"  # between two passes all numbers belong together
+                stopped = "interrupted"
 
 
 def _reason(epoch: Epoch, limits: Limits, wants_stop: bool, rounding: float) -> Stopped | None:
@@ -99,31 +95,22 @@ def _reason(epoch: Epoch, limits: Limits, wants_stop: bool, rounding: float) -> 
     return "seconds" if epoch.seconds >= limits.max_seconds else None
 
 
-def _drawn(gaps: Doubles, rng: np.random.Generator) -> Ints:
-    """Return rows in random order: all with more than the mean gap, of the others a share of it."""
-    rows = np.flatnonzero(gaps > rng.random(gaps.size) * gaps.mean()).astype(np.int32)
-    rng.shuffle(rows)
-    return rows
-
-
-def _all_gaps(
-    problem: Problem, table: Doubles, marginals: Doubles, gaps: Doubles, n_jobs: int, workers: Map
-) -> None:
+def _all_gaps(problem: Problem, here: Point, gaps: Doubles, n_jobs: int, workers: Map) -> None:
     ends = np.linspace(0, problem.n_rows, n_jobs + 1).astype(int)
-    list(workers(lambda a, b: problem.gaps(table, marginals, a, b, gaps), ends[:-1], ends[1:]))
+    list(workers(lambda a, b: problem.gaps(here.table, here.marginals, a, b, gaps), ends[:-1], ends[1:]))
 
 
-def _pass(
-    problem: Problem,
-    rows: Ints,
-    table: Doubles,
-    marginals: Doubles,
-    gaps: Doubles,
-    n_jobs: int,
-    workers: Map,
-) -> float:
+def _improved(
+    problem: Problem, here: Point, gaps: Doubles, seed: tuple[int, ...], n_jobs: int, workers: Map
+) -> Point:
+    every_row: Ints = np.arange(problem.n_rows, dtype=np.int32)
     if n_jobs == 1:
-        return run(problem, rows, table, marginals, gaps)
-    shards = shards_of(rows, n_jobs)
-    passes = list(workers(lambda shard: local_pass(problem, shard, table, marginals[shard]), shards))
-    return join(problem, passes, table, marginals, gaps)
+        gain = passes(problem, every_row, here.table, here.marginals, gaps, seed)
+        return here._replace(objective=here.objective + gain)
+    table, marginals = here.table.copy(), here.marginals.copy()
+
+    def work(shard: Ints) -> float:
+        return passes(problem, shard, table, marginals, gaps, (*seed, int(shard[0])))
+
+    list(workers(work, [every_row[first::n_jobs] for first in range(min(n_jobs, problem.n_rows))]))
+    return joined_step(problem, here, marginals)

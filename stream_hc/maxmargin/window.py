@@ -27,14 +27,12 @@ def row_problem(
     """Return the problem of rows and labels, and the features that its columns are."""
     rows = feature_rows(X, n_features)
     true = _true(taxonomy, Y, rows.indptr.size - 1)
-    features, columns = np.unique(rows.indices, return_inverse=True)
-    squares = np.zeros(true.shape[0])
-    np.add.at(
-        squares,
-        np.repeat(np.arange(true.shape[0]), np.diff(rows.indptr)),
-        rows.values.astype(np.float64) ** 2,
-    )
-    examples = (rows.indptr, columns.astype(np.int32), rows.values, np.zeros((0, 0)))
+    used = np.zeros(n_features, np.bool_)
+    used[rows.indices] = True
+    features, columns = np.flatnonzero(used), (np.cumsum(used, dtype=np.int32) - 1)[rows.indices]
+    row = np.repeat(np.arange(true.shape[0]), np.diff(rows.indptr))
+    squares = np.bincount(row, rows.values.astype(np.float64) ** 2, true.shape[0]).astype(np.float64)
+    examples = (rows.indptr, columns, rows.values, np.zeros((0, 0)))
     graph = graph_arrays(taxonomy)
     problem = Problem(graph, costs, is_tilde, is_free, C, examples, features.size, squares, true)
     return problem, features.astype(np.int32)
