@@ -12,11 +12,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.svm import LinearSVC
 
-from stream_hc import HAROW, HRLS, ApproxHBayes, HPerceptron, Taxonomy
+from stream_hc import HAROW, HRLS, HSVM, ApproxHBayes, HPerceptron, Taxonomy
 from stream_hc.datasets import Dataset, load
 from stream_hc.evaluate import Run, score, vectorize_dataset
 
@@ -88,37 +86,6 @@ class Found(NamedTuple):
     share: float
 
 
-class HSVM:
-    """A linear SVM at every node, from the documents whose parents are all true; predicts top-down."""
-
-    def __init__(self, taxonomy: Taxonomy, intercept: bool = True) -> None:
-        self.taxonomy, self.intercept = taxonomy, intercept
-
-    def learn_many(self, X: csr_array, Y: csr_array) -> None:
-        """Train all nodes; a node with one class only predicts that class, one without documents nothing."""
-        true = Y.toarray().astype(np.bool_)
-        self._columns = np.unique(X.indices)
-        X, n_nodes = X[:, self._columns], len(self.taxonomy)
-        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # as liblinear wants them
-        self._weights = np.zeros((self._columns.size, n_nodes), np.float32)
-        self._bias = np.full(n_nodes, -1.0)
-        for node in range(n_nodes):
-            rows = np.flatnonzero(true[:, self.taxonomy.parents(node)].all(axis=1))
-            y = true[rows, node]
-            if y.any() and not y.all():
-                svm = LinearSVC(C=1.0, fit_intercept=self.intercept, random_state=0).fit(X[rows], y)
-                self._weights[:, node], self._bias[node] = svm.coef_[0], np.ravel(svm.intercept_)[0]
-            elif y.any():
-                self._bias[node] = 1.0
-
-    def predict_many(self, X: csr_array) -> NDArray[np.bool_]:
-        """Return the labels with a positive margin whose parents are predicted."""
-        on = X[:, self._columns] @ self._weights + self._bias > 0.0
-        for node in range(len(self.taxonomy)):  # parents come first
-            on[:, node] &= on[:, self.taxonomy.parents(node)].all(axis=1)
-        return on
-
-
 def models(tax: Taxonomy) -> dict[str, Any]:
     """Return the learners in the order of the table."""
     return {
@@ -149,10 +116,11 @@ def runs_on(data: Dataset, protocol: str) -> Found:
     tax, X, Y = data.taxonomy, vectorize_dataset(data, train=train), data.taxonomy.encode(data.labels)
     runs, means = {}, (0.0, 0.0)
     for name, model in models(tax).items():
+        learn = model.fit if isinstance(model, HSVM) else model.learn_many
         if not isinstance(model, HSVM):
             model.learn_many(X[:0], Y[:0])  # compiles the kernels
         start = perf_counter()
-        model.learn_many(X[train], Y[train])
+        learn(X[train], Y[train])
         seconds = perf_counter() - start
         predicted = csr_array(model.predict_many(X[test]))
         runs[name] = score(name, tax, predicted, Y[test], seconds=seconds, n_processed=train.size)

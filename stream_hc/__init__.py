@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         Perceptron,
         RankingPerceptron,
     )
-    from stream_hc.maxmargin import HM3
+    from stream_hc.maxmargin import HM3, HSVM, FlatSVM
     from stream_hc.taxonomy import Taxonomy
     from stream_hc.vectorize import SequenceVectorizer, TextVectorizer
 
@@ -29,10 +29,12 @@ __all__ = [
     "HM3",
     "HPA",
     "HRLS",
+    "HSVM",
     "LHPA",
     "PA",
     "ApproxHBayes",
     "Calibrated",
+    "FlatSVM",
     "HPerceptron",
     "NodePA",
     "Perceptron",
@@ -47,11 +49,13 @@ __all__ = [
 _HOME = {
     "ApproxHBayes": "stream_hc.learners",
     "Calibrated": "stream_hc.learners",
+    "FlatSVM": "stream_hc.maxmargin",
     "HAROW": "stream_hc.learners",
     "HM3": "stream_hc.maxmargin",
     "HPA": "stream_hc.learners",
     "HPerceptron": "stream_hc.learners",
     "HRLS": "stream_hc.learners",
+    "HSVM": "stream_hc.maxmargin",
     "LHPA": "stream_hc.learners",
     "NodePA": "stream_hc.learners",
     "PA": "stream_hc.learners",

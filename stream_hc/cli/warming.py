@@ -8,6 +8,7 @@ from stream_hc.cli.console import out, progress_bar, watched
 from stream_hc.datasets import make_news
 from stream_hc.evaluate import progressive, vectorize_dataset
 from stream_hc.learners import LEARNERS, RankingPerceptron, SecondOrderLearner
+from stream_hc.maxmargin import HM3
 from stream_hc.runtime import Document, Filer
 from stream_hc.taxonomy import Taxonomy, truncate_rows
 from stream_hc.vectorize import SequenceVectorizer, TextVectorizer, hash_features
@@ -23,6 +24,7 @@ def warm_up() -> None:
     steps: dict[str, Callable[[], object]] = {
         "text": _text,
         **{name: (lambda name=name: _learner(name)) for name in LEARNERS},  # type: ignore[misc]
+        "max-margin": _max_margin,
         "losses": _losses,
         "metrics": _metrics,
     }
@@ -61,6 +63,18 @@ def _learner(name: str) -> None:
     filer = Filer(news.taxonomy, filer.learner, TextVectorizer(1024))
     documents = [Document("1", text="a word", labels=["sport"]), Document("2", features={"a": 1.0})]
     filer.file(documents).answers.json_lines()
+
+
+def _max_margin() -> None:
+    news = make_news(8)
+    X = vectorize_dataset(news, 1024)
+    dag = HM3(DIAMOND, "symmetric_difference", n_features=1024)
+    models = [(HM3(news.taxonomy, n_features=1024), news.labels), (dag, [{"d"}, {"b"}] * 4)]
+    for model, labels in models:
+        model.fit(X, labels)
+        model.predict_many(X, scores=True)
+        model.predict_proba(X)
+        model.fit_kernel((X @ X.T).toarray(), labels)
 
 
 def _losses() -> None:

@@ -15,10 +15,10 @@ from stream_hc.kernels import Bools, Doubles, Floats, Ints, Longs
 # Built on closed_sets.py as of 59ad0c7c: numba's cache does not notice edits in other files, but this line.
 from stream_hc.kernels.closed_sets import Graph
 
-# Built on free_marginals.py as of 2ab85cbe: as above.
+# Built on free_marginals.py as of 11f1e363: as above.
 from stream_hc.kernels.free_marginals import free_add_loss, free_gap_of, free_improve, free_times_m
 
-# Built on marginals.py as of 75f35b68: as above.
+# Built on marginals.py as of 41d18dc8: as above.
 from stream_hc.kernels.marginals import Loss, Scratch, add_loss, gap_of, improve, new_scratch, times_m
 
 __all__ = ["gaps_of", "linear_part", "node_rows", "quadratic_part", "visit"]

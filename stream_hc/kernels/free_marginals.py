@@ -13,7 +13,7 @@ from stream_hc.kernels import Bools, Doubles
 # Built on closed_sets.py as of 59ad0c7c: numba's cache does not notice edits in other files, but this line.
 from stream_hc.kernels.closed_sets import Graph
 
-# Built on marginals.py as of 75f35b68: as above.
+# Built on marginals.py as of 41d18dc8: as above.
 from stream_hc.kernels.marginals import ENOUGH, LEAST, SWEEPS, Loss, Scratch
 
 __all__: list[str] = []

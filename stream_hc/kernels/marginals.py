@@ -23,7 +23,7 @@ from stream_hc.kernels.closed_sets import Graph, Room, best_set, new_room
 
 __all__ = ["Loss"]
 
-ENOUGH = 0.1  # of the gap an example came with: what is left is for the next visit
+ENOUGH = 0.3  # of the gap an example came with: what is left is for the next visit
 SWEEPS = 2  # over the nodes of an example, after each step toward its best multilabel
 LEAST = 1e-13  # of C times the size of the gradient: what is less is rounding
 

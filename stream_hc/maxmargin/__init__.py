@@ -1,5 +1,6 @@
 """Max-margin models, trained on a window of documents at once."""
 
 from stream_hc.maxmargin.hm3 import HM3
+from stream_hc.maxmargin.svm import HSVM, FlatSVM
 
-__all__ = ["HM3"]
+__all__ = ["HM3", "HSVM", "FlatSVM"]

@@ -82,7 +82,9 @@ def ascend(
             try:
                 here = _improved(problem, here, gaps, (seed, epoch.epoch), n_jobs, workers)
             except KeyboardInterrupt:
+                # Dual variables and table belong together at any time, but for the objective.
                 stopped = "interrupted"
+                here = here._replace(objective=problem.objective(here.table, here.marginals))
 
 
 def _reason(epoch: Epoch, limits: Limits, wants_stop: bool, rounding: float) -> Stopped | None:
