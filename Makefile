@@ -5,7 +5,7 @@ BENCH_VENV ?= .venv-bench
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-guard format clean
+.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-guard format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,11 +51,12 @@ soak: $(VENV)/.dev  ## what takes minutes: large models against a direct solve
 readme: $(VENV)/.dev  ## renew the table and the pictures of the README
 	$(BIN)/python docs/renew.py
 
-pages: $(VENV)/.dev  ## renew the pages about second order, calibration and paths (real sets, half an hour)
+pages: $(VENV)/.dev  ## renew the pages about second order, calibration, paths and max-margin (real sets, an hour)
 	$(BIN)/python docs/second_order.py
 	$(BIN)/python docs/label_budget.py
 	$(BIN)/python docs/calibration.py
 	$(BIN)/python docs/paths.py
+	$(BIN)/python docs/maxmargin.py
 	$(BIN)/python -m bench.hrls_budget
 
 # The peers live apart: nothing of ours should come to need them. fastText is compiled: a C++ compiler is needed.
@@ -71,6 +72,9 @@ bench: $(BENCH_VENV)/.bench  ## speed and accuracy beside the peers, written to 
 
 bench-deep: $(BENCH_VENV)/.bench  ## large taxonomies beside the peers, written to docs/large-taxonomies.md
 	$(BENCH_VENV)/bin/python -m bench.deep
+
+bench-maxmargin: $(BENCH_VENV)/.bench  ## H-M³ beside liblinear, written to docs/max-margin-speed.md
+	$(BENCH_VENV)/bin/python -m bench.maxmargin
 
 bench-guard: $(VENV)/.dev  ## fails where we have become half as fast, compared with others in the same run
 	$(BIN)/python -m bench.guard

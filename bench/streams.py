@@ -21,13 +21,16 @@ class Stream(NamedTuple):
     labels: list[frozenset[str]]
 
 
-def news_like(n: int = 30_000, seed: int = 0, noise: float = 0.1) -> Stream:
+def news_like(
+    n: int = 30_000, seed: int = 0, noise: float = 0.1, levels: tuple[int, ...] = (4, 24, 60, 15)
+) -> Stream:
     """Like RCV1: 103 nodes in 4 trees, several and partial paths, about 72 different terms a document.
 
-    In a share `noise` of the documents one label is replaced by a node drawn at random.
+    In a share `noise` of the documents one label is replaced by a node drawn at random. `levels` are the
+    numbers of nodes on each level.
     """
     rng = np.random.default_rng(seed)
-    taxonomy = _tree([4, 24, 60, 15], rng)
+    taxonomy = _tree(list(levels), rng)
     depth = taxonomy.depth
     # One topic in most documents, up to three; deeper nodes are more often the most specific one.
     popularity = rng.dirichlet(np.full(len(taxonomy), 0.6)) * (0.15 + depth)

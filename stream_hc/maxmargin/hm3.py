@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from stream_hc.checks import one_of, positive, whole_number
-from stream_hc.kernels import Doubles, Floats, Ints, closed_sets
+from stream_hc.kernels import Doubles, Floats, Ints
 from stream_hc.losses import h_tilde_loss, symmetric_difference
 from stream_hc.maxmargin.edges import edge_weights, edges_of, node_weights, summed_weights
 from stream_hc.maxmargin.memory import check_memory
 from stream_hc.maxmargin.passes import Point
-from stream_hc.maxmargin.problem import Problem, graph_arrays
+from stream_hc.maxmargin.problem import Problem
+from stream_hc.maxmargin.reading import best_labels, chances, preferences, stacked
 from stream_hc.maxmargin.solver import Epoch, Limits, Stopped, ascend
 from stream_hc.maxmargin.window import kernel_problem, row_problem, warm_duals
 from stream_hc.taxonomy import CostScheme, Taxonomy, TaxonomyError
@@ -256,7 +257,8 @@ class HM3:
             raise ValueError("no held-out documents: give some, or no validation")
 
         def loss(table: Doubles) -> float:
-            predicted = self._best(np.asarray(matrix @ node_weights(self.taxonomy, table), np.float64))
+            numbers = np.asarray(matrix @ node_weights(self.taxonomy, table), np.float64)
+            predicted = best_labels(self.taxonomy, numbers)
             measure = h_tilde_loss if self.loss == "h_tilde" else symmetric_difference
             return float(measure(self.taxonomy, predicted, true, self._node_costs).mean())
 
@@ -269,17 +271,17 @@ class HM3:
 
         With `scores` the rows hold the margin of each predicted label instead of True.
         """
-        parts = [self._best(numbers, scores) for numbers in self._numbers(X)]
-        return _stacked(parts, len(self.taxonomy), np.float32 if scores else np.bool_)
+        parts = [best_labels(self.taxonomy, numbers, scores) for numbers in self._numbers(X)]
+        return stacked(parts, len(self.taxonomy), np.float32 if scores else np.bool_)
 
     def margins(self, X: Any) -> Floats:
         """Return by how much the best multilabel with each node is ahead of the best one without it."""
-        parts = [self._preferences(numbers) for numbers in self._numbers(X)]
+        parts = [preferences(self.taxonomy, numbers) for numbers in self._numbers(X)]
         return np.vstack([np.zeros((0, len(self.taxonomy)), np.float32), *parts]).astype(np.float32)
 
     def predict_proba(self, X: Any) -> Doubles:
         """Return a number between 0 and 1 for each row and node; the class says what it means."""
-        parts = [self._chances(numbers) for numbers in self._numbers(X)]
+        parts = [chances(self.taxonomy, numbers) for numbers in self._numbers(X)]
         return np.vstack([np.zeros((0, len(self.taxonomy))), *parts])
 
     def predict_kernel(self, K: Any) -> csr_array:
@@ -291,7 +293,8 @@ class HM3:
             raise ValueError(f"K must be m × {self._coefficients.shape[0]}, not {gram.shape}")
         if not np.isfinite(gram).all():
             raise ValueError("K holds NaN or infinity")
-        return self._best(node_weights(self.taxonomy, gram @ self._coefficients).astype(np.float64))
+        numbers = node_weights(self.taxonomy, gram @ self._coefficients).astype(np.float64)
+        return best_labels(self.taxonomy, numbers)
 
     def _numbers(self, X: Any) -> Any:
         if self._node_weights is None:
@@ -303,31 +306,6 @@ class HM3:
         used = matrix[:, self._columns]
         for first in range(0, n_rows, AT_A_TIME):
             yield np.asarray(used[first : first + AT_A_TIME] @ self._node_weights, np.float64)
-
-    def _best(self, numbers: Doubles, scores: bool = False) -> csr_array:
-        ptr, nodes = closed_sets.best_rows(*graph_arrays(self.taxonomy), numbers)
-        data: NDArray[Any] = np.ones(nodes.size, np.bool_)
-        if scores:
-            row = np.repeat(np.arange(numbers.shape[0]), np.diff(ptr))
-            data = self._preferences(numbers)[row, nodes].astype(np.float32)
-        return csr_array((data, nodes, ptr), shape=numbers.shape)
-
-    def _preferences(self, numbers: Doubles) -> Doubles:
-        margins = np.empty_like(numbers)
-        closed_sets.preferences(*graph_arrays(self.taxonomy), numbers, margins)
-        return margins
-
-    def _chances(self, numbers: Doubles) -> Doubles:
-        p = np.empty_like(numbers)
-        if self.taxonomy.is_tree:
-            closed_sets.chances(*graph_arrays(self.taxonomy)[:2], numbers, p)
-            return p
-        p = 1.0 / (1.0 + np.exp(-np.clip(self._preferences(numbers), -500.0, 500.0)))
-        for node in range(len(self.taxonomy)):
-            above = p[:, self.taxonomy.parents(node)]
-            if above.size:
-                p[:, node] = np.minimum(p[:, node], above.min(axis=1))
-        return p
 
     # What it knows
 
@@ -385,13 +363,3 @@ class HM3:
 
 def _plain_parameters() -> list[str]:
     return [name for name in inspect.signature(HM3).parameters if name not in ("taxonomy", "costs")]
-
-
-def _stacked(parts: list[csr_array], n_nodes: int, dtype: Any) -> csr_array:
-    if not parts:
-        return csr_array((0, n_nodes), dtype=dtype)
-    ends = np.cumsum([0, *(part.nnz for part in parts)])
-    ptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends[:-1], strict=True))])
-    nodes = np.concatenate([part.indices for part in parts])
-    data = np.concatenate([part.data for part in parts])
-    return csr_array((data, nodes, ptr), shape=(ptr.size - 1, n_nodes))

@@ -18,7 +18,7 @@ from stream_hc.maxmargin.problem import Problem
 __all__ = ["Pass", "Point", "joined_step", "local_passes", "passes", "visit"]
 
 MOST_STEPS = 5  # toward the best multilabel of one example, in one visit
-PASSES = 3  # between two looks at all examples
+VISITS, MOST_PASSES = 2.2, 12  # between two looks at all examples: so many visits an example, on average
 SURE = 0.5  # times the mean gap: an example with more is never left out
 
 
@@ -41,12 +41,15 @@ def passes(
     problem: Problem, rows: Ints, table: Doubles, marginals: Doubles, gaps: Doubles, seed: Sequence[int]
 ) -> float:
     """Visit rows several times, in proportion to their gaps; return the gain. Writes the three arrays."""
-    rng, gain = np.random.default_rng(seed), 0.0
-    for _ in range(PASSES):
+    rng, gain, n_visits = np.random.default_rng(seed), 0.0, 0
+    for _ in range(MOST_PASSES):
         own = gaps[rows]
         drawn = rows[own > rng.random(rows.size) * SURE * own.mean()]
         rng.shuffle(drawn)
         gain += visit(problem, drawn, table, marginals, gaps)
+        n_visits += drawn.size
+        if n_visits >= VISITS * rows.size:
+            break
     return gain
 
 
