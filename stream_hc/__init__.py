@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         Perceptron,
         RankingPerceptron,
     )
-    from stream_hc.maxmargin import HM3, HSVM, FlatSVM
+    from stream_hc.maxmargin import HM3, HSVM, FlatSVM, RankingSVM
     from stream_hc.taxonomy import Taxonomy
     from stream_hc.vectorize import SequenceVectorizer, TextVectorizer
 
@@ -39,6 +39,7 @@ __all__ = [
     "NodePA",
     "Perceptron",
     "RankingPerceptron",
+    "RankingSVM",
     "SequenceVectorizer",
     "Taxonomy",
     "TextVectorizer",
@@ -61,6 +62,7 @@ _HOME = {
     "PA": "stream_hc.learners",
     "Perceptron": "stream_hc.learners",
     "RankingPerceptron": "stream_hc.learners",
+    "RankingSVM": "stream_hc.maxmargin",
     "SequenceVectorizer": "stream_hc.vectorize",
     "Taxonomy": "stream_hc.taxonomy",
     "TextVectorizer": "stream_hc.vectorize",

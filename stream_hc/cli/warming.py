@@ -8,7 +8,7 @@ from stream_hc.cli.console import out, progress_bar, watched
 from stream_hc.datasets import make_news
 from stream_hc.evaluate import progressive, vectorize_dataset
 from stream_hc.learners import LEARNERS, RankingPerceptron, SecondOrderLearner
-from stream_hc.maxmargin import HM3
+from stream_hc.maxmargin import HM3, RankingSVM
 from stream_hc.runtime import Document, Filer
 from stream_hc.taxonomy import Taxonomy, truncate_rows
 from stream_hc.vectorize import SequenceVectorizer, TextVectorizer, hash_features
@@ -75,6 +75,9 @@ def _max_margin() -> None:
         model.predict_many(X, scores=True)
         model.predict_proba(X)
         model.fit_kernel((X @ X.T).toarray(), labels)
+    ranking = RankingSVM(news.taxonomy, n_features=1024).fit(X, news.labels)
+    ranking.predict_many(X)
+    ranking.margins(X)
 
 
 def _losses() -> None:

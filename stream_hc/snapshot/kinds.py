@@ -36,6 +36,7 @@ BUILT_IN = {
     "PA": "stream_hc.learners",
     "Perceptron": "stream_hc.learners",
     "RankingPerceptron": "stream_hc.learners",
+    "RankingSVM": "stream_hc.maxmargin",
     "SequenceVectorizer": "stream_hc.vectorize",
     "TextVectorizer": "stream_hc.vectorize",
 }
