@@ -6,7 +6,7 @@ step goes from where they began toward where they ended, as far as the dual obje
 never falls, and the duality gap is that of the joined model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ __all__ = ["Pass", "Point", "joined_step", "local_passes", "passes", "visit"]
 
 MOST_STEPS = 5  # toward the best multilabel of one example, in one visit
 VISITS, MOST_PASSES = 2.2, 12  # between two looks at all examples: so many visits an example, on average
+AT_A_TIME = 256  # visits, between two looks at the clock; Ctrl-C has to wait for as many
 SURE = 0.5  # times the mean gap: an example with more is never left out
 
 
@@ -38,7 +39,13 @@ class Pass(NamedTuple):
 
 
 def passes(
-    problem: Problem, rows: Ints, table: Doubles, marginals: Doubles, gaps: Doubles, seed: Sequence[int]
+    problem: Problem,
+    rows: Ints,
+    table: Doubles,
+    marginals: Doubles,
+    gaps: Doubles,
+    seed: Sequence[int],
+    time_is_up: Callable[[], bool] = lambda: False,
 ) -> float:
     """Visit rows several times, in proportion to their gaps; return the gain. Writes the three arrays."""
     rng, gain, n_visits = np.random.default_rng(seed), 0.0, 0
@@ -46,7 +53,10 @@ def passes(
         own = gaps[rows]
         drawn = rows[own > rng.random(rows.size) * SURE * own.mean()]
         rng.shuffle(drawn)
-        gain += visit(problem, drawn, table, marginals, gaps)
+        for first in range(0, drawn.size, AT_A_TIME):
+            gain += visit(problem, drawn[first : first + AT_A_TIME], table, marginals, gaps)
+            if time_is_up():
+                return gain
         n_visits += drawn.size
         if n_visits >= VISITS * rows.size:
             break

@@ -60,8 +60,7 @@ def ascend(
 
     An epoch begins with the gaps of all examples under the same weights: their sum certifies how far the
     optimum is. Then examples are drawn in proportion to their gaps, for several passes. `on_epoch` is told
-    about each epoch, with the table, and may stop it by returning True. Ctrl-C stops it, too; then, and when
-    time is up, the passes under way are finished first.
+    about each epoch, with the table, and may stop it by returning True. Ctrl-C stops it, too.
     """
     began = clock()
     table, gaps = problem.table(marginals), np.zeros(problem.n_rows)
@@ -69,6 +68,10 @@ def ascend(
     rounding = ROUNDING * problem.C * problem.n_rows * float(problem.costs.sum())
     history: list[Epoch] = []
     stopped: Stopped | None = None
+
+    def time_is_up() -> bool:
+        return clock() - began >= limits.max_seconds
+
     with ExitStack() as stack:
         workers = stack.enter_context(ThreadPoolExecutor(n_jobs)).map if n_jobs > 1 else map
         while True:
@@ -80,7 +83,7 @@ def ascend(
             if stopped is not None:
                 return Solution(here, history, stopped)
             try:
-                here = _improved(problem, here, gaps, (seed, epoch.epoch), n_jobs, workers)
+                here = _improved(problem, here, gaps, (seed, epoch.epoch), n_jobs, workers, time_is_up)
             except KeyboardInterrupt:
                 # Dual variables and table belong together at any time, but for the objective.
                 stopped = "interrupted"
@@ -103,16 +106,22 @@ def _all_gaps(problem: Problem, here: Point, gaps: Doubles, n_jobs: int, workers
 
 
 def _improved(
-    problem: Problem, here: Point, gaps: Doubles, seed: tuple[int, ...], n_jobs: int, workers: Map
+    problem: Problem,
+    here: Point,
+    gaps: Doubles,
+    seed: tuple[int, ...],
+    n_jobs: int,
+    workers: Map,
+    time_is_up: Callable[[], bool],
 ) -> Point:
     every_row: Ints = np.arange(problem.n_rows, dtype=np.int32)
     if n_jobs == 1:
-        gain = passes(problem, every_row, here.table, here.marginals, gaps, seed)
+        gain = passes(problem, every_row, here.table, here.marginals, gaps, seed, time_is_up)
         return here._replace(objective=here.objective + gain)
     table, marginals = here.table.copy(), here.marginals.copy()
 
     def work(shard: Ints) -> float:
-        return passes(problem, shard, table, marginals, gaps, (*seed, int(shard[0])))
+        return passes(problem, shard, table, marginals, gaps, (*seed, int(shard[0])), time_is_up)
 
     list(workers(work, [every_row[first::n_jobs] for first in range(min(n_jobs, problem.n_rows))]))
     return joined_step(problem, here, marginals)

@@ -2,6 +2,7 @@
 
 import math
 from concurrent.futures import ProcessPoolExecutor
+from itertools import count
 from multiprocessing import get_context
 
 import numpy as np
@@ -13,6 +14,7 @@ from stream_hc.datasets import make_news
 from stream_hc.evaluate import vectorize_dataset
 from stream_hc.maxmargin import passes
 from stream_hc.maxmargin.passes import Point, joined_step, local_passes
+from stream_hc.maxmargin.solver import Limits, ascend
 from stream_hc.maxmargin.window import row_problem
 
 N_FEATURES = 1024
@@ -92,6 +94,22 @@ def test_limits_stop_it_with_an_honest_gap():
     with pytest.raises(MemoryError, match=r"200 documents need about .* MiB, more than max_memory allows"):
         HM3(taxonomy, n_features=N_FEATURES, max_memory=1000).fit(X, Y)
     HM3(taxonomy, n_features=N_FEATURES, max_memory=2**30, n_jobs=2, max_epochs=1).fit(X, Y)
+
+
+def test_the_clock_is_looked_at_between_visits(monkeypatch):
+    taxonomy, X, Y = news(600)
+    problem, _ = row_problem(X, Y, taxonomy, taxonomy.costs("uniform"), True, False, 1.0, N_FEATURES)
+    real, sizes, seconds = passes.visit, [], count()
+
+    def visit(problem, rows, *others):
+        sizes.append(rows.size)
+        return real(problem, rows, *others)
+
+    monkeypatch.setattr(passes, "visit", visit)
+    found = ascend(problem, problem.start(), Limits(1e-12, 100, 3.0), 0, clock=lambda: float(next(seconds)))
+    # 0 at the beginning, 1 in the first epoch, 2 and 3 after some visits each, 4 in the last epoch.
+    assert (found.stopped, [epoch.seconds for epoch in found.history]) == ("seconds", [1.0, 4.0])
+    assert sizes == [256, 256]
 
 
 def test_held_out_loss_stops_it_and_the_best_model_stays():
