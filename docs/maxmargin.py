@@ -51,8 +51,7 @@ far it came. SVM and H-SVM are scikit-learn's `LinearSVC`, C = 1, with an interc
 H-RLS is one pass (`HRLS`, exact). `reuters21578` and `newsgroups20`
 are split as they came, the others after two thirds, `ec_proteins` in an order drawn at random. Sequences are
 rows of k-mers; there H-M³ is trained on their inner products (`fit_kernel`), and SVM and H-RLS are left out,
-because they take too long. Test documents had no part in any choice, but that of the columns of the text
-vectorizer (see [first results](first-results.md)).
+because they take too long.
 
 {summary}
 
