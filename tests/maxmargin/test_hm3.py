@@ -31,6 +31,7 @@ def relative_gap(model):
     return model.duality_gap_ / model.dual_objective_
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("how", LOSSES)
 def test_every_training_loss_comes_within_a_per_cent_of_the_optimum(how):
     taxonomy, X, Y = news(200)
@@ -44,6 +45,7 @@ def test_every_training_loss_comes_within_a_per_cent_of_the_optimum(how):
     assert (np.diff(objectives) >= -1e-9).all()
 
 
+@pytest.mark.compiled
 def test_it_learns_more_than_one_pass_of_perceptrons():
     taxonomy, X, Y = news(600)
     model = HM3(taxonomy, costs="subtree", n_features=N_FEATURES).fit(X[:400], Y[:400])
@@ -57,6 +59,7 @@ def test_it_learns_more_than_one_pass_of_perceptrons():
         assert loss(taxonomy, predicted, Y[400:]).mean() < other
 
 
+@pytest.mark.compiled
 def test_the_same_seed_gives_the_same_bits_and_another_one_another_way_to_the_same_optimum():
     taxonomy, X, Y = news(120)
     a, b, c = (HM3(taxonomy, n_features=N_FEATURES, seed=seed).fit(X, Y) for seed in (3, 3, 4))
@@ -66,6 +69,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_one_another_way_to_the_sa
     assert c.dual_objective_ == pytest.approx(a.dual_objective_, rel=0.011)
 
 
+@pytest.mark.compiled
 def test_history_and_progress_tell_of_every_epoch():
     taxonomy, X, Y = news(80)
     told = []
@@ -79,6 +83,7 @@ def test_history_and_progress_tell_of_every_epoch():
     assert told[0]["dual_objective"] == 0.0
 
 
+@pytest.mark.compiled
 def test_limits_stop_it_with_an_honest_gap():
     taxonomy, X, Y = news(200)
     few = HM3(taxonomy, n_features=N_FEATURES, tol=1e-9, max_epochs=2).fit(X, Y)
@@ -96,6 +101,7 @@ def test_limits_stop_it_with_an_honest_gap():
     HM3(taxonomy, n_features=N_FEATURES, max_memory=2**30, n_jobs=2, max_epochs=1).fit(X, Y)
 
 
+@pytest.mark.compiled
 def test_the_clock_is_looked_at_between_visits(monkeypatch):
     taxonomy, X, Y = news(600)
     problem, _ = row_problem(X, Y, taxonomy, taxonomy.costs("uniform"), True, False, 1.0, N_FEATURES)
@@ -112,6 +118,7 @@ def test_the_clock_is_looked_at_between_visits(monkeypatch):
     assert sizes == [256, 256]
 
 
+@pytest.mark.compiled
 def test_held_out_loss_stops_it_and_the_best_model_stays():
     taxonomy, X, Y = news(300)
     model = HM3(taxonomy, n_features=N_FEATURES, tol=1e-12)
@@ -129,6 +136,7 @@ def test_held_out_loss_stops_it_and_the_best_model_stays():
         model.fit(X, Y, validation=(X[200:], Y[201:]))
 
 
+@pytest.mark.compiled
 def test_a_window_that_moved_on_starts_from_the_duals_that_stay():
     taxonomy, X, Y = news(440)
     old = HM3(taxonomy, n_features=N_FEATURES, tol=1e-3).fit(X[:400], Y[:400])
@@ -173,6 +181,7 @@ def test_a_warm_start_that_cannot_be_is_refused(duals, ids, message):
         )
 
 
+@pytest.mark.compiled
 def test_a_warm_start_over_all_multilabels():
     taxonomy, X, Y = news(60)
     how = {"n_features": N_FEATURES, "label_set": "all", "tol": 1e-3}
@@ -185,6 +194,7 @@ def test_a_warm_start_over_all_multilabels():
         HM3(taxonomy, **how).fit(X, Y, warm_start=(bad, np.arange(60)))
 
 
+@pytest.mark.compiled
 def test_a_kernel_predicts_what_rows_predict():
     taxonomy, X, Y = news(150)
     K = (X @ X.T).toarray().astype(float)
@@ -222,6 +232,7 @@ def test_what_is_no_kernel_is_refused(K, message):
         HM3(DAG, "symmetric_difference").fit_kernel(K, [{"a"}, {"b"}])
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("how", [{}, {"costs": "sibling"}, {"label_set": "all"}])
 def test_two_threads_give_a_certified_model(how):
     taxonomy, X, Y = news(200)
@@ -232,6 +243,7 @@ def test_two_threads_give_a_certified_model(how):
     assert (np.diff([entry["dual_objective"] for entry in two.history_]) >= -1e-9).all()
 
 
+@pytest.mark.compiled
 def test_shards_may_be_worked_on_in_other_processes():
     taxonomy, X, Y = news(60)
     problem, _ = row_problem(X, Y, taxonomy, taxonomy.costs("uniform"), True, False, 1.0, N_FEATURES)
@@ -255,6 +267,7 @@ def test_shards_may_be_worked_on_in_other_processes():
     assert after.sum() < gaps.sum()
 
 
+@pytest.mark.compiled
 def test_an_interrupted_fit_leaves_what_it_has_with_its_gap(monkeypatch):
     taxonomy, X, Y = news(100)
     model = HM3(taxonomy, n_features=N_FEATURES, tol=1e-12)
