@@ -21,6 +21,7 @@ from stream_hc.maxmargin.passes import Point
 from stream_hc.maxmargin.problem import Problem
 from stream_hc.maxmargin.reading import best_labels, chances, preferences, stacked
 from stream_hc.maxmargin.solver import Epoch, Limits, Stopped, ascend
+from stream_hc.maxmargin.states import check_arrays
 from stream_hc.maxmargin.window import kernel_problem, row_problem, warm_duals
 from stream_hc.taxonomy import CostScheme, Taxonomy, TaxonomyError
 from stream_hc.vectorize import feature_rows
@@ -337,16 +338,8 @@ class HM3:
         model = cls(taxonomy, costs=state["costs"], **params)
         columns, weights, nodes = state["columns"], state["weights"], state["node_weights"]
         n_edges = edges_of(taxonomy)[0].size
-        if columns.ndim != 1 or columns.dtype != np.int32 or (np.diff(columns) <= 0).any():
-            raise ValueError("columns must be ascending numbers of features")
-        if columns.size and not (columns[0] >= 0 and columns[-1] < model.n_features):
-            raise ValueError(f"columns must lie below n_features={model.n_features}")
         shapes = {"weights": (n_edges, 3, columns.size), "node_weights": (columns.size, len(taxonomy))}
-        for name, shape in shapes.items():
-            if state[name].shape != shape or state[name].dtype != np.float32:
-                raise ValueError(f"{name} must be float32 of shape {shape}")
-            if not np.isfinite(state[name]).all():
-                raise ValueError(f"{name} must be finite")
+        check_arrays(state, model.n_features, shapes)
         size = float(np.abs(weights).max(initial=0.0))
         if not np.allclose(summed_weights(taxonomy, weights), nodes, rtol=1e-4, atol=1e-4 * size):
             raise ValueError("node_weights must follow from weights")

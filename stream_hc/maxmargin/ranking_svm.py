@@ -18,6 +18,7 @@ from stream_hc.kernels import Bools, Floats, Ints, Longs
 from stream_hc.kernels import ranking_svm as kernels
 from stream_hc.kernels.labels import close_rows, most_specific
 from stream_hc.maxmargin.solver import Stopped
+from stream_hc.maxmargin.states import check_arrays
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import Rows, feature_rows
 
@@ -256,20 +257,12 @@ class RankingSVM:
         taxonomy = Taxonomy.from_json(state["taxonomy"])
         model = cls(taxonomy, **{name: state[name] for name in _plain_parameters()})
         columns, is_end = state["columns"], state["is_end"]
-        if columns.ndim != 1 or columns.dtype != np.int32 or (np.diff(columns) <= 0).any():
-            raise ValueError("columns must be ascending numbers of features")
-        if columns.size and not (columns[0] >= 0 and columns[-1] < model.n_features):
-            raise ValueError(f"columns must lie below n_features={model.n_features}")
         is_leaf = np.diff(taxonomy.child_ptr) == 0
         if is_end.shape != is_leaf.shape or is_end.dtype != np.bool_ or not is_end[is_leaf].all():
             raise ValueError("is_end must say of each node whether it is a category, and leaves are")
         n_owners = len(taxonomy) + int((is_end & ~is_leaf).sum())
         shapes = {"weights": (columns.size, n_owners), "size_weights": (columns.size,)}
-        for name, shape in shapes.items():
-            if state[name].shape != shape or state[name].dtype != np.float32:
-                raise ValueError(f"{name} must be float32 of shape {shape}")
-            if not np.isfinite(state[name]).all():
-                raise ValueError(f"{name} must be finite")
+        check_arrays(state, model.n_features, shapes)
         mean_size, objective, gap = (
             float(state[key]) for key in ("mean_size", "dual_objective", "duality_gap")
         )
