@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from stream_hc.checks import one_of, whole_number
 from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.taxonomy import Labels, Taxonomy, TaxonomyError
-from stream_hc.vectorize import Rows, feature_rows, from_dict
+from stream_hc.vectorize import Rows, feature_rows, from_dict, joined, sliced
 
 __all__ = ["NO_LABELS", "ColdStart", "LabelRows", "OnlineLearner", "Parents", "Predicted"]
 __all__ += ["along_paths", "closed_upward"]
@@ -40,6 +40,7 @@ class Predicted(NamedTuple):
 SETS = (frozenset, set)
 REMEMBERED_LABELS = 2**13  # label sets: some megabytes
 NO_LABELS = LabelRows(np.zeros(1, np.int64), np.zeros(0, np.int32))
+NOTHING_PREDICTED = Predicted(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
@@ -129,6 +130,39 @@ class OnlineLearner(base.MultiLabelClassifier, abc.ABC):
         predicted = (self._scored_stream if scores else self._stream)(rows, given, delay, start)
         self._t += max(0, n_rows - delay) - max(0, start - delay)
         return self._matrix(predicted, scores)
+
+    def file_rows(self, rows: Rows, labels: LabelRows | None = None) -> Predicted:
+        """Predict rows, and learn each at once if there are labels; for callers that know both to be sound.
+
+        It is `predict_many` or `predict_then_learn` without their checks, which cost more than a single row.
+        """
+        if labels is None:
+            return self._scored_stream(rows, NO_LABELS, delay=-1)
+        predicted = self._scored_stream(rows, labels, delay=0)
+        self._t += int(rows.indptr.size - 1)
+        return predicted
+
+    def file_in_turn(self, rows: Rows, taught: Rows, labels: LabelRows, until: Longs) -> Predicted:
+        """Predict `rows`, each after the first `until` of the `taught` ones have been learned, in order.
+
+        `until` ascends; what is left of the lessons is learned at the end. Like `file_rows` it trusts them.
+        """
+        parts: list[tuple[Longs, Ints, Floats]] = []
+        n_learned = first = 0
+        for last in [*(np.flatnonzero(np.diff(until)) + 1).tolist(), until.size]:
+            if first < last:
+                self._learn_rows(taught, labels, n_learned, int(until[first]))
+                n_learned = int(until[first])
+                parts.append(self.file_rows(sliced(rows, first, last)))
+            first = last
+        self._learn_rows(taught, labels, n_learned, int(taught.indptr.size - 1))
+        return Predicted(*joined(parts)) if parts else NOTHING_PREDICTED
+
+    def _learn_rows(self, rows: Rows, labels: LabelRows, first: int, last: int) -> None:
+        if first < last:
+            begin, end = labels.indptr[first], labels.indptr[last]
+            some = LabelRows(labels.indptr[first : last + 1] - begin, labels.nodes[begin:end])
+            self.file_rows(sliced(rows, first, last), some)
 
     def margins(self, X: Any) -> NDArray[np.float32]:
         """Return the margin of every row at every node, whatever its parents are; 0 where never trained."""

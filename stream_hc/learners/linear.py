@@ -104,6 +104,34 @@ class LinearLearner(OnlineLearner):
                 return Predicted(*(parts[0] if len(parts) == 1 else joined(parts)))
             self._table.reserve(int(rows.indptr[row - delay + 1] - rows.indptr[row - delay]))
 
+    def file_in_turn(self, rows: Rows, taught: Rows, labels: LabelRows, until: Longs) -> Predicted:
+        """Predict rows and learn others in turn, in one call of the kernel: see `OnlineLearner`.
+
+        A step predicts one row and then learns one; where only one of the two is due, the other is a row
+        without features, of which nothing is learned. The lessons stand in front, a whole delay ahead.
+        """
+        n_taught = int(taught.indptr.size - 1)
+        shares = np.diff(until, append=n_taught)  # lessons behind each row
+        n_before = int(until[0]) if until.size else n_taught
+        steps_of_rows = n_before + np.cumsum(np.maximum(shares, 1)) - np.maximum(shares, 1)
+        steps_of_lessons = np.arange(n_taught)
+        steps_of_lessons[n_before:] += np.repeat(steps_of_rows - until, shares)
+        n_steps = n_before + int(np.maximum(shares, 1).sum())
+        label_counts = np.zeros(n_steps, np.int64)
+        label_counts[steps_of_lessons] = np.diff(labels.indptr)
+        spread = LabelRows(np.concatenate([[0], np.cumsum(label_counts)]), labels.nodes)
+        both = joined([_spread(taught, steps_of_lessons, n_steps), _spread(rows, steps_of_rows, n_steps)])
+        predicted = self._stream(both, spread, delay=n_steps, start=n_steps)
+        self._t += n_taught
+        if until.size == n_steps:
+            return predicted
+        is_row = np.zeros(n_steps, np.bool_)
+        is_row[steps_of_rows] = True
+        counts = np.diff(predicted.indptr)
+        kept = np.repeat(is_row, counts)
+        indptr = np.concatenate([[0], np.cumsum(counts[is_row])])
+        return Predicted(indptr, predicted.nodes[kept], predicted.margins[kept])
+
     def _predict_row(self, row: Rows) -> list[int]:
         slots, _, table, edges = self._arrays()
         decision = (self._cuts, self.cold_start == "paper")
@@ -168,6 +196,13 @@ class LinearLearner(OnlineLearner):
         self._table.restore(state)
         if self.threshold == "learned":
             self._cuts = cuts.copy()
+
+
+def _spread(rows: Rows, places: Longs, n_rows: int) -> Rows:
+    """Put rows at some places among `n_rows`; the others have no features."""
+    counts = np.zeros(n_rows, np.int64)
+    counts[places] = np.diff(rows.indptr)
+    return Rows(np.concatenate([[0], np.cumsum(counts)]), rows.indices, rows.values)
 
 
 def edge_array(taxonomy: Taxonomy, parents: Parents = "any") -> Ints:

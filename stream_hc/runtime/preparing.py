@@ -79,11 +79,15 @@ class Preparer:
                 errors[place] = error
         return rows, errors
 
+    def check_labels(self, labels: Sequence[str] | None) -> None:
+        """Raise `RecordError` for a label that is not in the taxonomy."""
+        if labels and not self._known.issuperset(labels):
+            unknown = next(label for label in labels if label not in self._known)
+            raise RecordError("unknown_label", f"{repr(unknown)[:80]} is not in the taxonomy")
+
     def row(self, document: Document) -> Rows | None:
         """Return the row of features or a vector, None for a text; `RecordError` if something is wrong."""
-        if document.labels and not self._known.issuperset(document.labels):
-            unknown = next(label for label in document.labels if label not in self._known)
-            raise RecordError("unknown_label", f"{repr(unknown)[:80]} is not in the taxonomy")
+        self.check_labels(document.labels)
         if document.text is not None:
             if self._ascii_only and not document.text.isascii():
                 raise RecordError("not_a_sequence", "a sequence must be written in ASCII letters")

@@ -1,6 +1,7 @@
 """What goes in and out as JSON: documents, predictions, rejected lines; and what a document may not be.
 
-A document is `{"id": ..., "text": ... | "features": {...} | "vector": [...], "labels": [...], "ts": ...}`.
+A document is `{"id": ..., "text": ... | "features": {...} | "vector": [...], "labels": [...], "ts": ...}`,
+labels that come later are `{"id": ..., "labels": [...]}`.
 Unknown fields are ignored, `null` stands for a field that is not there, of a key given twice the last counts.
 No clock is read here: a `ts` that came with the document goes out again with its prediction.
 """
@@ -20,10 +21,13 @@ __all__ = [
     "MAX_TS",
     "MAX_VECTOR",
     "Document",
+    "Label",
+    "LabelRequest",
     "Prediction",
     "RecordError",
     "Reject",
     "parse_document",
+    "parse_record",
 ]
 
 MAX_LINE_BYTES = 2**20
@@ -64,6 +68,20 @@ class Document(msgspec.Struct, frozen=True, gc=False):
     vector: list[float] | None = None
     labels: list[str] | None = None
     ts: Ts = None
+
+
+class Label(msgspec.Struct, frozen=True, gc=False):
+    """The labels of a document that came, or will come, on its own."""
+
+    id: str
+    labels: list[str]
+
+
+class LabelRequest(msgspec.Struct, frozen=True, gc=False):
+    """A document whose labels would be worth having, and the nodes that are unsure of it, with their margins."""
+
+    id: str
+    nodes: dict[str, float]
 
 
 class Prediction(msgspec.Struct, frozen=True, gc=False):
@@ -107,12 +125,33 @@ def parse_document(line: bytes, max_bytes: int = MAX_LINE_BYTES) -> Document:
     ...
     stream_hc.runtime.records.RecordError: no_content: give one of "text", "features" and "vector", found none
     """
+    document = _decoded(line, max_bytes)
+    _check(document)
+    return document
+
+
+def parse_record(line: bytes, max_bytes: int = MAX_LINE_BYTES) -> Document | Label:
+    """Return the document in a line of JSON, or the labels if there is nothing else beside the id.
+
+    >>> parse_record(b'{"id": "7", "labels": ["markets"]}')
+    Label(id='7', labels=['markets'])
+    """
+    document = _decoded(line, max_bytes)
+    has_content = not (document.text is None and document.features is None and document.vector is None)
+    if document.labels is None or has_content:
+        _check(document)
+        return document
+    _check_common(document)
+    return Label(document.id, document.labels)
+
+
+def _decoded(line: bytes, max_bytes: int) -> Document:
     if len(line) > max_bytes:
         raise RecordError("line_too_long", f"more than {max_bytes} bytes: split the document or shorten it")
     try:
         if not line.isascii():
             line.decode()  # the JSON decoder does not look at the bytes of fields it ignores
-        document = _decoder.decode(line)
+        return _decoder.decode(line)
     except UnicodeDecodeError:
         raise RecordError("not_utf8", "not UTF-8: write the file as UTF-8") from None
     except RecursionError:
@@ -121,8 +160,6 @@ def parse_document(line: bytes, max_bytes: int = MAX_LINE_BYTES) -> Document:
         raise _wrong_shape(str(error)) from None
     except msgspec.DecodeError as error:
         raise _not_json(line, str(error)) from None
-    _check(document)
-    return document
 
 
 def _wrong_shape(message: str) -> RecordError:
@@ -140,10 +177,7 @@ def _not_json(line: bytes, message: str) -> RecordError:
 
 
 def _check(document: Document) -> None:
-    if not document.id.strip():
-        raise RecordError("empty_id", 'the field "id" must not be empty')
-    if len(document.id) > MAX_ID:
-        raise RecordError("id_too_long", f"an id of {len(document.id)} characters, the limit is {MAX_ID}")
+    _check_common(document)
     if (document.text is None) + (document.features is None) + (document.vector is None) != 2:
         given = [name for name in ("text", "features", "vector") if getattr(document, name) is not None]
         reason, found = ("several_contents", " and ".join(given)) if given else ("no_content", "none")
@@ -154,6 +188,14 @@ def _check(document: Document) -> None:
     if document.vector is not None:
         _check_size("vector_too_long", "numbers in the vector", document.vector, MAX_VECTOR)
         _check_numbers(dict(enumerate(document.vector)))
+
+
+def _check_common(document: Document) -> None:
+    """Check what documents and labels have in common."""
+    if not document.id.strip():
+        raise RecordError("empty_id", 'the field "id" must not be empty')
+    if len(document.id) > MAX_ID:
+        raise RecordError("id_too_long", f"an id of {len(document.id)} characters, the limit is {MAX_ID}")
     if document.labels is not None:
         _check_size("too_many_labels", "labels", document.labels, MAX_LABELS)
     if document.ts is not None:

@@ -2,7 +2,7 @@
 
 from stream_hc.vectorize.dicts import from_dict
 from stream_hc.vectorize.hashing import FeatureError, hash_features
-from stream_hc.vectorize.rows import LARGEST_FEATURE, Rows, feature_rows, joined
+from stream_hc.vectorize.rows import LARGEST_FEATURE, Rows, feature_rows, joined, sliced
 from stream_hc.vectorize.sequences import SequenceVectorizer
 from stream_hc.vectorize.text import TextVectorizer
 
@@ -16,4 +16,5 @@ __all__ = [
     "from_dict",
     "hash_features",
     "joined",
+    "sliced",
 ]

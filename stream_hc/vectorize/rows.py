@@ -10,7 +10,7 @@ from stream_hc.kernels import Floats, Ints, Longs
 from stream_hc.kernels import rows as kernels
 from stream_hc.vectorize.hashing import FeatureError
 
-__all__ = ["LARGEST_FEATURE", "RANGE", "Rows", "feature_rows", "joined"]
+__all__ = ["LARGEST_FEATURE", "RANGE", "Rows", "feature_rows", "joined", "sliced"]
 
 # Far from where float32 ends, so that weights and margins cannot become infinite however long the stream is.
 LARGEST_FEATURE = 1e12
@@ -36,6 +36,12 @@ def joined(parts: Sequence[tuple[Longs, Ints, Floats]]) -> Rows:
         np.concatenate([indices for _, indices, _ in parts]),
         np.concatenate([values for _, _, values in parts]),
     )
+
+
+def sliced(rows: Rows, first: int, last: int) -> Rows:
+    """Return some of the rows; indices and values are views."""
+    begin, end = rows.indptr[first], rows.indptr[last]
+    return Rows(rows.indptr[first : last + 1] - begin, rows.indices[begin:end], rows.values[begin:end])
 
 
 def feature_rows(X: Any, n_features: int) -> Rows:

@@ -1,0 +1,53 @@
+"""The H-loss of predictions: for each row, and at which nodes it is charged."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_hc.kernels import Bools, Doubles, Ints, Longs
+from stream_hc.kernels.losses import row_sums
+from stream_hc.learners.base import LabelRows, Predicted
+from stream_hc.losses.mistakes import charged_by_h
+from stream_hc.taxonomy import CostScheme, Taxonomy
+
+__all__ = ["Charged", "Charges"]
+
+
+class Charged(NamedTuple):
+    """The loss of each row, and the nodes charged; NaN and no nodes where nothing was predicted."""
+
+    losses: Doubles
+    indptr: Longs
+    nodes: Ints
+
+
+class Charges:
+    """Charges predictions with the H-loss.
+
+    Parameters
+    ----------
+    taxonomy
+        Labels and their parents.
+    costs
+        Of a mistake at each node.
+    """
+
+    def __init__(self, taxonomy: Taxonomy, costs: CostScheme) -> None:
+        self._taxonomy = taxonomy
+        self._costs = taxonomy.costs(costs)
+        self.n_depths = int(taxonomy.depth.max(initial=-1)) + 1
+
+    def charge(
+        self, predicted: Predicted | LabelRows, labels: LabelRows, is_known: Bools | None = None
+    ) -> Charged:
+        """Compare predicted rows with the labels; rows that are not known are not charged."""
+        indptr, nodes = charged_by_h(self._taxonomy, (predicted.indptr, predicted.nodes), labels)
+        losses = row_sums(indptr, nodes, self._costs)
+        if is_known is not None and not is_known.all():
+            losses[~is_known] = np.nan
+        return Charged(losses, indptr, nodes)
+
+    def depths(self, charged: Charged, first: int, last: int) -> tuple[Longs, Doubles]:
+        """Return the depths of the nodes charged in some rows, and what each cost."""
+        nodes = charged.nodes[charged.indptr[first] : charged.indptr[last]]
+        return self._taxonomy.depth[nodes], self._costs[nodes]

@@ -1,0 +1,336 @@
+"""The stream as a state machine: lines in; predictions, rejected lines, requests and events out.
+
+It reads no clock, no socket and no seed: the same records, ticks and finished fits in the same order give the
+same answers and the same state, to the last bit, however the records are cut into batches.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from stream_hc.learners import OnlineLearner, SecondOrderLearner
+from stream_hc.maxmargin import HM3
+from stream_hc.runtime.answers import Answers, Signature
+from stream_hc.runtime.batches import RecordBatch, label_rows, prepare_batch
+from stream_hc.runtime.charging import Charges
+from stream_hc.runtime.config import Config
+from stream_hc.runtime.contenders import FittedModel
+from stream_hc.runtime.contest import Contest, Fetch
+from stream_hc.runtime.drift import DriftDetector
+from stream_hc.runtime.jsonl import Line
+from stream_hc.runtime.outcome import Fitted, Outcome
+from stream_hc.runtime.planning import Again, Cuts, Plan, plans
+from stream_hc.runtime.preparing import Preparer
+from stream_hc.runtime.progress import Progress
+from stream_hc.runtime.records import LabelRequest
+from stream_hc.runtime.scoring import SERVED, Scoreboard
+from stream_hc.runtime.teaching import Taught, teach
+from stream_hc.runtime.waiting import WaitingRoom
+from stream_hc.runtime.window import Window, sliced_labels
+from stream_hc.taxonomy import Taxonomy
+from stream_hc.vectorize import Rows, SequenceVectorizer, TextVectorizer, sliced
+
+__all__ = ["Processor"]
+
+ONLINE, FITTED = "learner ", "fitted "  # how names of parts in a snapshot begin
+REQUESTED = "requested"  # the window of the fit under way
+
+
+class Processor:
+    """Learners side by side on one stream of documents and labels; the champion among them answers.
+
+    Every document is predicted by all models when it comes, and what the champion predicts is published. When
+    its labels come, with it or later, the losses of those predictions are counted, and all learners learn.
+    Models fitted to the window join in when they are ready.
+
+    Parameters
+    ----------
+    taxonomy
+        That of the learners.
+    learners
+        By name; the first one is the champion at the beginning.
+    vectorizer
+        With as many features as the learners; a fresh one if not given.
+    config
+        Its tables `model.costs`, `labels`, `refit`, `judge` and `stream.requests` are used.
+    fetch
+        Returns the model asked for some documents ago, where fits go in step with the stream.
+
+    Examples
+    --------
+    >>> from stream_hc import HAROW
+    >>> tax = Taxonomy([("sport", None), ("tennis", "sport")])
+    >>> processor = Processor(tax, {"h-arow": HAROW(tax, n_features=64)})
+    >>> text, label = '{"id": "a", "text": "ace"}', '{"id": "a", "labels": ["tennis"]}'
+    >>> seen = [text, label, text.replace('"a"', '"b"')]
+    >>> outcome = processor.process([Line(number, line.encode()) for number, line in enumerate(seen, 1)])
+    >>> [(answer.id, answer.path_labels) for part in outcome.answers for answer in part.predictions()]
+    [('a', []), ('b', ['sport', 'tennis'])]
+    """
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        learners: Mapping[str, OnlineLearner],
+        vectorizer: TextVectorizer | SequenceVectorizer | None = None,
+        config: Config | None = None,
+        fetch: Fetch | None = None,
+    ) -> None:
+        config = Config() if config is None else config
+        first, n_features = next(iter(learners)), next(iter(learners.values())).n_features
+        self.taxonomy, self.config = taxonomy, config
+        self.vectorizer = TextVectorizer(n_features=n_features) if vectorizer is None else vectorizer
+        for name, learner in learners.items():
+            if learner.taxonomy != taxonomy:
+                raise ValueError(f"the learner {name} was made for another taxonomy")
+            if learner.n_features != self.vectorizer.n_features:
+                wanted = self.vectorizer.n_features
+                raise ValueError(f"the vectorizer has n_features={wanted}, {name} {learner.n_features}")
+        self._preparer = Preparer(taxonomy, self.vectorizer)
+        self._charges = Charges(taxonomy, config.model.costs)
+        size = config.refit.window
+        parts = (
+            Progress(champion=first),
+            Window(taxonomy, n_features, size),
+            Scoreboard(config.judge.sample, self._charges.n_depths),
+            DriftDetector(),
+        )
+        self._begin(dict(learners), WaitingRoom(config.labels, size), parts, fetch)
+
+    def _begin(
+        self,
+        learners: dict[str, OnlineLearner],
+        room: WaitingRoom,
+        parts: tuple[Progress, Window, Scoreboard, DriftDetector],
+        fetch: Fetch | None,
+    ) -> None:
+        self.room = room
+        self.contest = Contest(learners, self.config, parts, room, fetch)
+        self.progress, self.line_up = self.contest.progress, self.contest.line_up
+        self._signatures: dict[str, Signature] = {}
+
+    # Records
+
+    def process(self, lines: Sequence[Line]) -> Outcome:
+        """Answer the documents among some lines, in order, and learn from the labels."""
+        return self.apply(self.prepare(lines))
+
+    def prepare(self, lines: Sequence[Line]) -> RecordBatch:
+        """Do the first half of `process`: only the vectorizer changes.
+
+        A thread may prepare a batch while another applies the one before.
+        """
+        return prepare_batch(self._preparer, lines)
+
+    def apply(self, batch: RecordBatch) -> Outcome:
+        """Do the second half of `process`."""
+        outcome = self.contest.outcome = Outcome(rejects=batch.rejects)
+        config = self.config
+        asks = config.stream.requests is not None
+        cuts = Cuts(self.contest.until_look, config.judge.every, config.refit.in_step, asks)
+        for plan in plans(batch.arrivals, self.room, cuts):
+            if isinstance(plan, Again):
+                self._learn_again(plan)
+            else:
+                self._follow(plan, batch)
+        self.progress.records += batch.n_lines
+        return outcome
+
+    def _follow(self, plan: Plan, batch: RecordBatch) -> None:
+        """Let all models follow the plan; publish answers and count losses from one look to the next."""
+        rows = sliced(batch.rows, plan.first, plan.first + len(plan.waiting))
+        if self.config.stream.requests is not None:
+            self._ask(plan, batch, rows)
+        versions = {name: self.line_up[name].version for name in self.line_up.names}
+        taught = teach(self.line_up, self._charges, plan, rows)
+        n_lessons, n_documents = len(plan.lessons), len(plan.waiting)
+        looks = iter(plan.looks)
+        lesson = document = 0
+        pieces: list[tuple[str, int]] = []  # who answered, up to which document
+        while lesson < n_lessons or document < n_documents:
+            champion, until_look = self.line_up.champion, self.contest.until_look
+            next_lesson = min(n_lessons, lesson + until_look)
+            ends_with_look = next_lesson - lesson == until_look
+            next_document = bisect_left(plan.until, next_lesson) if ends_with_look else n_documents
+            for waiting in plan.waiting[document:next_document]:
+                if waiting is not None:
+                    waiting.served = champion
+            pieces.append((champion, next_document))
+            self.progress.documents += next_document - document
+            if lesson < next_lesson:
+                self._count(plan, taught, lesson, next_lesson, champion)
+            if ends_with_look:
+                self.contest.look(next(looks))
+            lesson, document = next_lesson, next_document
+        self._publish(pieces, plan, batch, taught, versions)
+
+    def _count(self, plan: Plan, taught: Taught, first: int, last: int, champion: str) -> None:
+        """Count some lessons: the loss served is that of the model that answered the document."""
+        served = [
+            champion if lesson.document is None else lesson.document.served
+            for lesson in plan.lessons[first:last]
+        ]
+        losses = {name: each.losses[first:last] for name, each in taught.charged.items()}
+        if len(set(served)) == 1:
+            losses[SERVED] = losses[served[0]]
+            charged = self._charges.depths(taught.charged[served[0]], first, last)
+        else:
+            losses[SERVED] = np.array([losses[name][place] for place, name in enumerate(served)])
+            each = [
+                self._charges.depths(taught.charged[name], first + place, first + place + 1)
+                for place, name in enumerate(served)
+            ]
+            charged = (
+                np.concatenate([depths for depths, _ in each]),
+                np.concatenate([costs for _, costs in each]),
+            )
+        rows, labels = sliced(taught.rows, first, last), sliced_labels(taught.labels, first, last)
+        self.contest.count(rows, labels, losses, charged)
+
+    def _learn_again(self, run: Again) -> None:
+        """Learn a document with the labels it has now, if it is still there; its loss was counted before."""
+        rows = self.contest.window.row(run.number)
+        if rows is not None:
+            labels = label_rows([run.nodes])
+            for model in self.line_up.online.values():
+                model.predict_then_learn(rows, labels)
+            self.contest.window.relabel(run.number, labels.nodes)
+
+    def _publish(
+        self,
+        pieces: list[tuple[str, int]],
+        plan: Plan,
+        batch: RecordBatch,
+        taught: Taught,
+        versions: dict[str, int],
+    ) -> None:
+        """Answer the documents of a plan, each by the model that was the champion then."""
+        until, first = np.array(plan.until, np.int64), 0
+        for name, group in groupby(pieces, key=itemgetter(0)):
+            last = max(document for _, document in group)
+            if first == last:
+                continue
+            learns = name in self.line_up.online
+            model = name if learns else FittedModel.model
+            if model not in self._signatures:
+                self._signatures[model] = Signature(self.taxonomy, model)
+            scored = sliced(Rows(*taught.predicted[name]), first, last)
+            documents = batch.documents[plan.first + first : plan.first + last]
+            answers = Answers(
+                self._signatures[model], documents, scored, versions[name] + learns * until[first:last]
+            )
+            self.contest.outcome.answers.append(answers)
+            first = last
+
+    def _ask(self, plan: Plan, batch: RecordBatch, rows: Rows) -> None:
+        """Request labels for documents without, where a learner that knows doubt would learn from them."""
+        asking = [each.learner for each in self.line_up.online.values()]
+        learner = next((each for each in asking if isinstance(each, SecondOrderLearner)), None)
+        places = [place for place, waiting in enumerate(plan.waiting) if waiting is not None]
+        if learner is None or not places:
+            return
+        shape = (rows.indptr.size - 1, learner.n_features)
+        asked = learner.query_many(csr_array((rows.values, rows.indices, rows.indptr), shape=shape)[places])
+        names = self.taxonomy.nodes
+        for place, (begin, end) in zip(places, pairwise(asked.indptr.tolist()), strict=True):
+            if begin < end:
+                nodes = [names[node] for node in asked.indices[begin:end]]
+                margins = np.round(asked.data[begin:end].astype(np.float64), 6).tolist()
+                request = LabelRequest(
+                    batch.documents[plan.first + place].id, dict(zip(nodes, margins, strict=True))
+                )
+                self.contest.outcome.requests.append(request)
+
+    # What comes beside records
+
+    def tick(self, now: float) -> Outcome:
+        """Let time pass: what has waited too long is forgotten, a fit may be due."""
+        outcome = self.contest.outcome = Outcome()
+        self.room.tick(now)
+        if self.config.refit.seconds is not None:
+            self.contest.ask_for_a_fit()
+        return outcome
+
+    def finish_fit(self, fitted: Fitted) -> Outcome:
+        """Take a model that was asked for, or the news that there is none."""
+        outcome = self.contest.outcome = Outcome()
+        self.contest.finish(fitted)
+        return outcome
+
+    def resume(self) -> Outcome:
+        """Ask once more for the fit that was under way when the state was saved."""
+        outcome = self.contest.outcome = Outcome()
+        if self.contest.request is not None:
+            self.contest.renew_request(self.contest.request.window)
+        return outcome
+
+    def promote(self, name: str) -> Outcome:
+        """Let a model answer from now on; `ValueError` if there is no such model."""
+        outcome = self.contest.outcome = Outcome()
+        self.contest.promote(name)
+        return outcome
+
+    def rollback(self) -> Outcome:
+        """Let the model before answer again; `ValueError` if there is none."""
+        outcome = self.contest.outcome = Outcome()
+        self.contest.rollback()
+        return outcome
+
+    # All of it, for a snapshot
+
+    def parts(self) -> dict[str, Any]:
+        """Return what `stream_hc.snapshot.save` takes; `from_parts` goes on from there."""
+        contest = self.contest
+        fitted = self.line_up.fitted
+        self.progress.fitted_versions = {name: model.version for name, model in fitted.items()}
+        return {
+            "progress": self.progress,
+            "vectorizer": self.vectorizer,
+            "waiting": self.room,
+            "window": contest.window,
+            "scores": contest.board,
+            "drift": contest.drift,
+            **({} if contest.request is None else {REQUESTED: contest.request.window}),
+            **{ONLINE + name: model.learner for name, model in self.line_up.online.items()},
+            **{FITTED + name: model.fitted for name, model in fitted.items()},
+        }
+
+    @classmethod
+    def from_parts(cls, parts: Mapping[str, Any], config: Config, fetch: Fetch | None = None) -> Self:
+        """Go on with what `stream_hc.snapshot.load` returned; `ValueError` if that does not fit `config`."""
+        kept = {"progress", "vectorizer", "waiting", "window", "scores", "drift"}
+        if not isinstance(parts, Mapping) or not kept <= parts.keys():
+            raise ValueError("not the snapshot of a stream: expected " + ", ".join(sorted(kept)))
+        found = {name.removeprefix(ONLINE): part for name, part in parts.items() if name.startswith(ONLINE)}
+        if set(found) != set(config.model.learners):
+            held, wanted = ", ".join(sorted(found)), ", ".join(sorted(config.model.learners))
+            raise ValueError(f"the snapshot has the learners {held}, the configuration {wanted}")
+        learners = {name: found[name] for name in config.model.learners}
+        window, board, room = parts["window"], parts["scores"], parts["waiting"]
+        for key, here, there in (
+            ("refit.window", config.refit.window, window.size),
+            ("judge.sample", config.judge.sample, board.size),
+        ):
+            if here != there:
+                raise ValueError(f"the snapshot was made with {key} = {there}, not {here}")
+        processor = cls(window.taxonomy, learners, parts["vectorizer"], config)
+        room.config = config.labels
+        progress = parts["progress"]
+        processor._begin(learners, room, (progress, window, board, parts["drift"]), fetch)
+        for name, version in progress.fitted_versions.items():
+            processor.line_up.fitted[name] = _fitted(parts, name, version)
+        if REQUESTED in parts:
+            processor.contest.renew_request(parts[REQUESTED])
+        return processor
+
+
+def _fitted(parts: Mapping[str, Any], name: str, version: int) -> FittedModel:
+    model = parts.get(FITTED + name)
+    if not isinstance(model, HM3):
+        raise ValueError(f"the snapshot lacks the model {name}")
+    return FittedModel(model, version)

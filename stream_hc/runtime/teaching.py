@@ -1,0 +1,96 @@
+"""A plan, followed by all models: they predict its documents and learn its lessons, each for itself.
+
+Who answers plays no part here: learners learn the same whoever does, so a whole plan is one call for each.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stream_hc.kernels import Longs
+from stream_hc.learners.base import LabelRows, Predicted
+from stream_hc.runtime.batches import label_rows
+from stream_hc.runtime.charging import Charged, Charges
+from stream_hc.runtime.contenders import LineUp
+from stream_hc.runtime.planning import Lesson, Plan
+from stream_hc.vectorize import Rows
+
+__all__ = ["Taught", "teach"]
+
+
+class Taught(NamedTuple):
+    """What the models made of a plan: predictions of its documents, and the losses of its lessons.
+
+    A lesson is charged what was predicted when its document came, by each model that was there.
+    """
+
+    predicted: dict[str, Predicted]
+    rows: Rows  # of the lessons
+    labels: LabelRows
+    charged: dict[str, Charged]
+
+
+def teach(line_up: LineUp, charges: Charges, plan: Plan, rows: Rows) -> Taught:
+    """Let all models follow the plan. Writes the learners and the entries of the documents that wait."""
+    labels = label_rows([lesson.nodes for lesson in plan.lessons])
+    predicted = {name: model.predict(rows) for name, model in line_up.fitted.items()}
+    if plan.all_taught:
+        for name, model in line_up.online.items():
+            predicted[name] = model.predict_then_learn(rows, labels)
+        charged = {name: charges.charge(each, labels) for name, each in predicted.items()}
+        return Taught(predicted, rows, labels, charged)
+    indices, values = _cut(rows.indptr, rows.indices), _cut(rows.indptr, rows.values)
+    for place, document in enumerate(plan.waiting):
+        if document is not None:
+            document.indices, document.values = indices[place], values[place]
+    taught = _lesson_rows(plan.lessons, indices, values)
+    until = np.array(plan.until, np.int64)
+    for name, model in line_up.online.items():
+        predicted[name] = model.follow(rows, taught, labels, until)
+    nodes = {name: _cut(each.indptr, each.nodes) for name, each in predicted.items()}
+    lineup, answers = tuple(nodes), list(zip(*nodes.values(), strict=True))
+    for place, document in enumerate(plan.waiting):
+        if document is not None:
+            document.lineup, document.predicted = lineup, answers[place]
+    return Taught(predicted, taught, labels, _charged(charges, plan.lessons, labels, nodes))
+
+
+def _lesson_rows(lessons: list[Lesson], indices: list[bytes], values: list[bytes]) -> Rows:
+    """Return the features of the lessons: documents of the plan, or those that waited."""
+    columns = [
+        indices[lesson.place] if lesson.document is None else lesson.document.indices for lesson in lessons
+    ]
+    numbers = [
+        values[lesson.place] if lesson.document is None else lesson.document.values for lesson in lessons
+    ]
+    indptr, flat = label_rows(columns)
+    return Rows(indptr, flat, np.frombuffer(b"".join(numbers), np.float32))
+
+
+def _charged(
+    charges: Charges, lessons: list[Lesson], labels: LabelRows, nodes: dict[str, list[bytes]]
+) -> dict[str, Charged]:
+    """Charge each model that is there, and those that answered and are gone, with their predictions."""
+    served = (lesson.document.served for lesson in lessons if lesson.document is not None)
+    charged: dict[str, Charged] = {}
+    # What was predicted in this very plan is served by one of those that are there.
+    for name in dict.fromkeys([*nodes, *filter(None, served)]):
+        found = [_prediction(lesson, name, nodes) for lesson in lessons]
+        is_known = np.array([each is not None for each in found], np.bool_)
+        charged[name] = charges.charge(label_rows([each or b"" for each in found]), labels, is_known)
+    return charged
+
+
+def _prediction(lesson: Lesson, name: str, nodes: dict[str, list[bytes]]) -> bytes | None:
+    document = lesson.document
+    if document is None:
+        return nodes[name][lesson.place] if name in nodes else None
+    return document.predicted[document.lineup.index(name)] if name in document.lineup else None
+
+
+def _cut(indptr: Longs, values: NDArray[Any]) -> list[bytes]:
+    """Return the entries of each row, of four bytes each."""
+    data = values.tobytes()
+    return [data[begin:end] for begin, end in pairwise((indptr * 4).tolist())]

@@ -1,0 +1,248 @@
+"""Documents that wait for their labels, and labels that wait for their documents, by id.
+
+Only dictionaries and counters: what is learned from a pair is decided here, how is the processor's business.
+Time is that of the last tick and never goes back, so the same records and ticks give the same pairs.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, Self
+
+import msgspec
+import numpy as np
+
+from stream_hc.runtime.config import LabelsConfig
+from stream_hc.runtime.packing import packed_arrays, packed_texts, unpacked_arrays, unpacked_texts
+from stream_hc.snapshot import register
+
+__all__ = ["Census", "Early", "Learned", "Matched", "WaitingDocument", "WaitingRoom"]
+
+Outcome = Literal["joined", "expired", "orphan", "duplicate", "changed", "superseded"]
+
+
+class WaitingDocument:
+    """A document that was answered: its row, and what each model of the line-up predicted, as raw arrays.
+
+    `served` is the model whose answer was published.
+    """
+
+    __slots__ = ("indices", "lineup", "predicted", "served", "since", "values")
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+        self.indices = b""  # int32
+        self.values = b""  # float32
+        self.lineup: tuple[str, ...] = ()
+        self.served = ""
+        self.predicted: tuple[bytes, ...] = ()  # int32 each
+
+
+class Early(NamedTuple):
+    """Labels without a document so far: since when, and their nodes (int32), closed upward."""
+
+    since: float
+    nodes: bytes
+
+
+class Learned(NamedTuple):
+    """A document that was learned: the how many-th, and its nodes (int32), closed upward."""
+
+    number: int
+    nodes: bytes
+
+
+class Census(NamedTuple):
+    """How many documents and labels wait, what became of others, and what was rejected, by reason."""
+
+    waiting_documents: int
+    waiting_labels: int
+    outcomes: dict[str, int]
+    rejected: dict[str, int]
+
+
+class Matched(NamedTuple):
+    """What became of labels: the document to learn, or the number of one to learn again, or neither."""
+
+    document: WaitingDocument | None = None
+    again: int | None = None
+
+
+@register
+class WaitingRoom:
+    """Brings documents and labels together, within bounds of number and age.
+
+    Parameters
+    ----------
+    config
+        How many wait, for how long, and what happens to labels that change.
+    remembered
+        How many of the documents learned last are known by id, to tell labels that come twice.
+
+    Examples
+    --------
+    >>> room = WaitingRoom(LabelsConfig(), remembered=10)
+    >>> document = room.wait("a")
+    >>> room.match("a", b"nodes").document is document
+    True
+    >>> room.match("a", b"nodes"), dict(room.outcomes)
+    (Matched(document=None, again=None), {'joined': 1, 'duplicate': 1})
+    """
+
+    def __init__(self, config: LabelsConfig, remembered: int) -> None:
+        self.config = config
+        self.remembered = remembered
+        self.now = 0.0
+        self.outcomes: Counter[Outcome] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.n_learned = 0
+        self._documents: OrderedDict[str, WaitingDocument] = OrderedDict()
+        self._early: OrderedDict[str, Early] = OrderedDict()
+        self._learned: OrderedDict[str, Learned] = OrderedDict()
+
+    def census(self) -> Census:
+        """Return who is here, and what has become of the others."""
+        outcomes, rejected = sorted(self.outcomes.items()), sorted(self.rejected.items())
+        return Census(len(self._documents), len(self._early), dict(outcomes), dict(rejected))
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents wait for labels."""
+        return len(self._documents)
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels wait for documents."""
+        return len(self._early)
+
+    def early(self, name: str) -> bytes | None:
+        """Return the labels that came before this document, if any did, and count the document as learned."""
+        found = self._early.pop(name, None)
+        if found is None:
+            return None
+        self.outcomes["joined"] += 1
+        self.learn(name, found.nodes)
+        return found.nodes
+
+    def wait(self, name: str) -> WaitingDocument:
+        """Let a document wait; one of the same id that waits already is forgotten."""
+        if self._documents.pop(name, None) is not None:
+            self.outcomes["superseded"] += 1
+        document = self._documents[name] = WaitingDocument(self.now)
+        if len(self._documents) > self.config.documents:
+            self._documents.popitem(last=False)
+            self.outcomes["expired"] += 1
+        return document
+
+    def match(self, name: str, nodes: bytes) -> Matched:
+        """Find the document of some labels; without one they wait."""
+        document = self._documents.pop(name, None)
+        if document is not None:
+            self.outcomes["joined"] += 1
+            self.learn(name, nodes)
+            return Matched(document)
+        learned = self._learned.get(name)
+        if learned is not None:
+            self.outcomes["duplicate" if learned.nodes == nodes else "changed"] += 1
+            if learned.nodes == nodes or self.config.changed == "ignore":
+                return Matched()
+            self._learned[name] = learned._replace(nodes=nodes)
+            return Matched(again=learned.number)
+        if name in self._early:
+            self.outcomes["duplicate" if self._early[name].nodes == nodes else "changed"] += 1
+            self._early[name] = self._early[name]._replace(nodes=nodes)
+            return Matched()
+        self._early[name] = Early(self.now, nodes)
+        if len(self._early) > self.config.early:
+            self._early.popitem(last=False)
+            self.outcomes["orphan"] += 1
+        return Matched()
+
+    def learn(self, name: str, nodes: bytes) -> None:
+        """Remember a document as learned."""
+        self._learned.pop(name, None)
+        self._learned[name] = Learned(self.n_learned, nodes)
+        self.n_learned += 1
+        if len(self._learned) > self.remembered:
+            self._learned.popitem(last=False)
+
+    def due(self, now: float) -> bool:
+        """Tell whether something has waited too long by then."""
+        oldest = now - self.config.seconds
+        return any(
+            queue and next(iter(queue.values())).since <= oldest for queue in (self._documents, self._early)
+        )
+
+    def tick(self, now: float) -> None:
+        """Let time pass, and forget what has waited too long; a clock that goes back is not believed."""
+        self.now = max(self.now, now)
+        oldest = self.now - self.config.seconds
+        while self._documents and next(iter(self._documents.values())).since <= oldest:
+            self._documents.popitem(last=False)
+            self.outcomes["expired"] += 1
+        while self._early and next(iter(self._early.values())).since <= oldest:
+            self._early.popitem(last=False)
+            self.outcomes["orphan"] += 1
+
+    # As arrays
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as plain numbers, strings and arrays."""
+        waiting, early, learned = self._documents.values(), self._early.values(), self._learned.values()
+        lineups = list(dict.fromkeys(document.lineup for document in waiting))
+        place = {lineup: number for number, lineup in enumerate(lineups)}
+        return {
+            "config": msgspec.json.encode(self.config).decode(),
+            "remembered": self.remembered,
+            "now": self.now,
+            "outcomes": msgspec.json.encode(dict(sorted(self.outcomes.items()))).decode(),
+            "rejected": msgspec.json.encode(dict(sorted(self.rejected.items()))).decode(),
+            "n_learned": self.n_learned,
+            "lineups": msgspec.json.encode(lineups).decode(),
+            **packed_texts("ids", self._documents),
+            "since": np.array([document.since for document in waiting], np.float64),
+            "lineup": np.array([place[document.lineup] for document in waiting], np.int64),
+            "served": np.array([document.lineup.index(document.served) for document in waiting], np.int64),
+            **packed_arrays("indices", [document.indices for document in waiting], np.int32),
+            **packed_arrays("values", [document.values for document in waiting], np.float32),
+            **packed_arrays(
+                "predicted", [nodes for document in waiting for nodes in document.predicted], np.int32
+            ),
+            **packed_texts("early_ids", self._early),
+            "early_since": np.array([labels.since for labels in early], np.float64),
+            **packed_arrays("early_nodes", [labels.nodes for labels in early], np.int32),
+            **packed_texts("learned_ids", self._learned),
+            "learned_numbers": np.array([document.number for document in learned], np.int64),
+            **packed_arrays("learned_nodes", [document.nodes for document in learned], np.int32),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Return a room that goes on where `state` was taken, or raise `ValueError`."""
+        room = cls(msgspec.json.decode(state["config"], type=LabelsConfig), int(state["remembered"]))
+        room.now, room.n_learned = float(state["now"]), int(state["n_learned"])
+        room.outcomes.update(msgspec.json.decode(state["outcomes"], type=dict[Outcome, int]))
+        room.rejected.update(msgspec.json.decode(state["rejected"], type=dict[str, int]))
+        lineups = msgspec.json.decode(state["lineups"], type=list[tuple[str, ...]])
+        predicted = iter(unpacked_arrays("predicted", state, np.int32))
+        rows = (
+            unpacked_texts("ids", state),
+            state["since"].tolist(),
+            state["lineup"].tolist(),
+            state["served"].tolist(),
+            unpacked_arrays("indices", state, np.int32),
+            unpacked_arrays("values", state, np.float32),
+        )
+        for name, since, place, served, indices, values in zip(*rows, strict=True):
+            document = room._documents[name] = WaitingDocument(since)
+            document.indices, document.values, document.lineup = indices, values, lineups[place]
+            document.served = document.lineup[served]
+            document.predicted = tuple(next(predicted) for _ in document.lineup)
+        early = unpacked_texts("early_ids", state), state["early_since"].tolist()
+        for name, since, nodes in zip(*early, unpacked_arrays("early_nodes", state, np.int32), strict=True):
+            room._early[name] = Early(since, nodes)
+        learned = unpacked_texts("learned_ids", state), state["learned_numbers"].tolist()
+        for name, number, nodes in zip(
+            *learned, unpacked_arrays("learned_nodes", state, np.int32), strict=True
+        ):
+            room._learned[name] = Learned(number, nodes)
+        return room
