@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import stream_hc
-from stream_hc.cli import demo, doctor, evaluating, running, snapshots, taxonomies
+from stream_hc.cli import configuring, demo, doctor, evaluating, running, snapshots, taxonomies
 from stream_hc.cli.errors import DEBUG, EPILOG, Code, explain
 from stream_hc.cli.plugins import ExtensibleGroup
 
@@ -31,6 +31,7 @@ app.command("compare", short_help="Judge several learners on the same data set."
 app.command("demo", short_help="See everything once, on synthetic news.")(demo.demo)
 app.add_typer(taxonomies.app, name="taxonomy")
 app.add_typer(snapshots.app, name="snapshot")
+app.add_typer(configuring.app, name="config")
 app.command("doctor", short_help="Check the installation.")(doctor.doctor)
 app.command("warmup", short_help="Compile all kernels once.")(doctor.warmup)
 
