@@ -24,7 +24,7 @@ from stream_hc.maxmargin.solver import Epoch, Limits, Stopped, ascend
 from stream_hc.maxmargin.states import check_arrays
 from stream_hc.maxmargin.window import kernel_problem, row_problem, warm_duals
 from stream_hc.taxonomy import CostScheme, Taxonomy, TaxonomyError
-from stream_hc.vectorize import feature_rows
+from stream_hc.vectorize import Rows, feature_rows
 
 __all__ = ["HM3"]
 
@@ -145,6 +145,7 @@ class HM3:
         self.n_features = whole_number("n_features", n_features, 1, 2**31 - 1)
         self._node_costs = taxonomy.costs(costs)
         self._columns: Ints = np.zeros(0, np.int32)
+        self._places: Ints | None = None  # of the features among the columns, made when first asked for
         self._edge_weights: Callable[[], Floats] | None = None
         self._node_weights: Floats | None = None
         self._coefficients: Doubles | None = None
@@ -231,7 +232,7 @@ class HM3:
         if best:
             point, at = best[0], at - int(np.argmin(losses[::-1]))  # the last one among equals
         # From here on nothing can fail: the model changes all at once.
-        self._columns = columns
+        self._columns, self._places = columns, None
         self._node_weights = self._edge_weights = self._coefficients = None
         if problem.by_kernel:
             self._coefficients = problem.start() - point.marginals
@@ -301,12 +302,23 @@ class HM3:
         if self._node_weights is None:
             hint = "predict_kernel" if self._coefficients is not None else "fit"
             raise ValueError(f"not trained on rows: call {hint} first")
-        rows = feature_rows(X, self.n_features)
-        n_rows = rows.indptr.size - 1
-        matrix = csr_array((rows.values, rows.indices, rows.indptr), shape=(n_rows, self.n_features))
-        used = matrix[:, self._columns]
+        used = self._used(feature_rows(X, self.n_features))
+        n_rows = used.shape[0]
         for first in range(0, n_rows, AT_A_TIME):
-            yield np.asarray(used[first : first + AT_A_TIME] @ self._node_weights, np.float64)
+            part = used if n_rows <= AT_A_TIME else used[first : first + AT_A_TIME]
+            yield np.asarray(part @ self._node_weights, np.float64)
+
+    def _used(self, rows: Rows) -> csr_array:
+        """Return the features that were trained on, by their places: the work depends on the rows alone."""
+        if self._places is None:
+            places = np.full(self.n_features, -1, np.int32)
+            places[self._columns] = np.arange(self._columns.size, dtype=np.int32)
+            self._places = places  # complete before another thread can see it
+        found = self._places[rows.indices]
+        kept = found >= 0
+        indptr = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
+        shape = (rows.indptr.size - 1, self._columns.size)
+        return csr_array((rows.values[kept], found[kept], indptr), shape=shape)
 
     # What it knows
 
