@@ -17,7 +17,16 @@ from typing import NamedTuple, Protocol
 
 from stream_hc.runtime.records import MAX_LINE_BYTES
 
-__all__ = ["Line", "LineReader", "Readable", "SourceError", "open_lines"]
+__all__ = [
+    "Descriptor",
+    "Line",
+    "LineReader",
+    "LineSplitter",
+    "Readable",
+    "SourceError",
+    "Unzipping",
+    "open_lines",
+]
 
 CHUNK = 2**20
 KEPT_OF_TOO_LONG = 1_000  # bytes, for the error message and the file of rejects
@@ -41,6 +50,82 @@ class Readable(Protocol):
 
     def read(self, size: int, /) -> bytes | None:
         """Read what is there."""
+
+
+class LineSplitter:
+    r"""Cut bytes into lines, whatever the pieces in which they come.
+
+    Parameters
+    ----------
+    max_bytes
+        Longer lines come cut off and marked.
+    offset, number
+        Where the first piece stands: its place in the source, and how many lines are before it.
+
+    Attributes
+    ----------
+    offset, number
+        Where the last complete line ended, and its number; blank lines count.
+
+    Examples
+    --------
+    >>> splitter = LineSplitter()
+    >>> splitter.feed(b"one\n\ntw")
+    ([Line(number=1, data=b'one', too_long=False)], [4])
+    >>> splitter.feed(b"o"), splitter.finish()
+    (([], []), ([Line(number=3, data=b'two', too_long=False)], [8]))
+    """
+
+    def __init__(self, max_bytes: int = MAX_LINE_BYTES, offset: int = 0, number: int = 0) -> None:
+        if max_bytes < 1:
+            raise ValueError(f"max_bytes must be positive, not {max_bytes}")
+        self._max_bytes = max_bytes
+        self.offset = offset
+        self.number = number
+        self._rest = bytearray()  # the beginning of a line that has not ended yet
+        self._rest_bytes = 0  # of it, with those that were dropped
+        self._dropping = False
+
+    def feed(self, chunk: bytes) -> tuple[list[Line], list[int]]:
+        """Return the lines that end in this piece, without the blank ones, and where each ends."""
+        *pieces, rest = chunk.split(b"\n")
+        found = self._lines(pieces, 1)
+        self._keep(rest)
+        return found
+
+    def finish(self) -> tuple[list[Line], list[int]]:
+        """Return the line that the end of the source ends, if there is one."""
+        return self._lines([b""], 0) if self._rest else ([], [])
+
+    def _lines(self, pieces: list[bytes], line_end: int) -> tuple[list[Line], list[int]]:
+        lines: list[Line] = []
+        ends: list[int] = []
+        for piece in pieces:
+            self._keep(piece)
+            data, too_long = bytes(self._rest).removesuffix(b"\r"), self._dropping
+            if self.offset == 0:
+                data = data.removeprefix(BOM)
+            self.number += 1
+            self.offset += self._rest_bytes + line_end
+            self._rest.clear()
+            self._rest_bytes = 0
+            self._dropping = False
+            if too_long or (data and not data.isspace()):
+                lines.append(Line(self.number, data, too_long))
+                ends.append(self.offset)
+        return lines, ends
+
+    def _keep(self, piece: bytes) -> None:
+        """Append to the unfinished line, or drop what makes it too long."""
+        self._rest_bytes += len(piece)
+        if self._dropping:
+            return
+        self._rest += piece
+        # The CR of a line end does not count, and it may be the last byte that has come so far.
+        length = len(self._rest) - self._rest.endswith(b"\r")
+        if length > self._max_bytes:
+            del self._rest[min(KEPT_OF_TOO_LONG, self._max_bytes) :]
+            self._dropping = True
 
 
 class LineReader:
@@ -79,16 +164,11 @@ class LineReader:
         position: Callable[[], int] | None = None,
         size: int | None = None,
     ) -> None:
-        if max_bytes < 1:
-            raise ValueError(f"max_bytes must be positive, not {max_bytes}")
         self._source = source
-        self._max_bytes = max_bytes
+        self._splitter = LineSplitter(max_bytes)
         self._wait = wait
         self._position = position
         self.size = size
-        self._number = 0
-        self._rest = bytearray()  # the beginning of a line that has not ended yet
-        self._dropping = False
 
     def position(self) -> int:
         """Return how many bytes of the source are used up (0 where nobody knows)."""
@@ -97,42 +177,11 @@ class LineReader:
     def __iter__(self) -> Iterator[list[Line]]:
         while self._wait is None or self._wait():
             chunk = self._source.read(CHUNK)
-            if not chunk:
-                last = self._lines([b""]) if self._rest else []
-                if last:
-                    yield last
-                return
-            *ends, rest = chunk.split(b"\n")
-            batch = self._lines(ends)
-            self._keep(rest)
+            batch, _ = self._splitter.feed(chunk) if chunk else self._splitter.finish()
             if batch:
                 yield batch
-
-    def _lines(self, ends: list[bytes]) -> list[Line]:
-        """Finish a line with each of these pieces; return those that are not blank."""
-        batch: list[Line] = []
-        for end in ends:
-            self._keep(end)
-            self._number += 1
-            data, too_long = bytes(self._rest).removesuffix(b"\r"), self._dropping
-            self._rest.clear()
-            self._dropping = False
-            if self._number == 1:
-                data = data.removeprefix(BOM)
-            if too_long or (data and not data.isspace()):
-                batch.append(Line(self._number, data, too_long))
-        return batch
-
-    def _keep(self, piece: bytes) -> None:
-        """Append to the unfinished line, or drop what makes it too long."""
-        if self._dropping:
-            return
-        self._rest += piece
-        # The CR of a line end does not count, and it may be the last byte that has come so far.
-        length = len(self._rest) - self._rest.endswith(b"\r")
-        if length > self._max_bytes:
-            del self._rest[min(KEPT_OF_TOO_LONG, self._max_bytes) :]
-            self._dropping = True
+            if not chunk:
+                return
 
 
 @contextmanager
@@ -147,7 +196,7 @@ def open_lines(
         if sys.stdin is None:
             raise SourceError("standard input is closed: name a file")
         descriptor = sys.stdin.fileno()
-        yield LineReader(_Descriptor(descriptor), max_bytes, wait and partial(wait, descriptor))
+        yield LineReader(Descriptor(descriptor), max_bytes, wait and partial(wait, descriptor))
         return
     try:
         file = open(name, "rb", buffering=0)  # noqa: SIM115 (what happens inside the block is not its error)
@@ -156,7 +205,7 @@ def open_lines(
     with file:
         size = os.fstat(file.fileno()).st_size if file.seekable() else 0
         yield LineReader(
-            _Unzipping(file, name) if name.endswith(".gz") else file,
+            Unzipping(file, name) if name.endswith(".gz") else file,
             max_bytes,
             wait and partial(wait, file.fileno()),
             file.tell if size else None,
@@ -164,17 +213,18 @@ def open_lines(
         )
 
 
-class _Descriptor:
+class Descriptor:
     """Standard input without the buffer that would wait for more."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def read(self, size: int, /) -> bytes:
+        """Read what is there."""
         return os.read(self._descriptor, size)
 
 
-class _Unzipping:
+class Unzipping:
     """A gzip file whose damage is an error that names it."""
 
     def __init__(self, raw: io.FileIO, name: str) -> None:
@@ -182,6 +232,7 @@ class _Unzipping:
         self._name = name
 
     def read(self, size: int, /) -> bytes:
+        """Unpack up to so many bytes."""
         try:
             return self._file.read(size)
         except (OSError, EOFError, zlib.error) as error:

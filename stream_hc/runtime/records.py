@@ -102,13 +102,17 @@ class Prediction(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reject(msgspec.Struct, frozen=True, gc=False):
-    """A line that was not filed: where it stood, why, and the line itself (cut off if `truncated`)."""
+    """A line that was not filed: where it stood, why, and the line itself (cut off if `truncated`).
+
+    Where lines come from two files, `source` says which.
+    """
 
     line_number: int
     reason: str
     detail: str
     line: str
     truncated: bool = False
+    source: str | msgspec.UnsetType = msgspec.UNSET
 
 
 _decoder = msgspec.json.Decoder(Document)

@@ -50,7 +50,7 @@ class Scoreboard:
 
     def __init__(self, size: int, n_depths: int) -> None:
         self.size = whole_number("size", size, 1)
-        self.n_scored = 0
+        self.n_scored = self.n_wrong = 0
         self.by_depth = np.zeros(n_depths)
         self._recent: dict[str, Doubles] = {}
         self._sums: dict[str, tuple[int, float]] = {}
@@ -59,6 +59,7 @@ class Scoreboard:
         """Take the losses of the next documents; NaN, or no column, where a model did not predict."""
         places = (self.n_scored + np.arange(n_documents)) % self.size
         self.n_scored += n_documents
+        self.n_wrong += int(np.count_nonzero(losses.get(SERVED, np.zeros(0))))
         for name in losses.keys() - self._recent.keys():
             self._recent[name] = np.full(self.size, np.nan)
             self._sums[name] = 0, 0.0
@@ -112,6 +113,7 @@ class Scoreboard:
         return {
             "size": self.size,
             "n_scored": self.n_scored,
+            "n_wrong": self.n_wrong,
             "names": msgspec.json.encode(names).decode(),
             "by_depth": self.by_depth.copy(),
             "recent": np.array([self._recent[name] for name in names]).reshape(len(names), self.size),
@@ -124,6 +126,7 @@ class Scoreboard:
         """Return a board that goes on where `state` was taken, or raise `ValueError`."""
         board = cls(state["size"], state["by_depth"].size)
         board.n_scored = whole_number("n_scored", state["n_scored"], 0, 2**62)
+        board.n_wrong = whole_number("n_wrong", state["n_wrong"], 0, board.n_scored)
         board.by_depth[:] = state["by_depth"]
         names = msgspec.json.decode(state["names"], type=list[str])
         columns = zip(names, state["recent"], state["counts"].tolist(), state["sums"].tolist(), strict=True)

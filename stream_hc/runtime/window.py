@@ -17,7 +17,7 @@ from stream_hc.snapshot import register
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import LARGEST_FEATURE, Rows, joined, sliced
 
-__all__ = ["Window", "WindowArrays", "joined_labels", "sliced_labels"]
+__all__ = ["Block", "Window", "WindowArrays", "joined_labels", "sliced_labels"]
 
 BLOCK_ROWS = 256
 

@@ -1,0 +1,361 @@
+"""A job from beginning to end: read, decide, write down, process, write out, save; and go on after any end.
+
+Whatever the records do not determine is written to the journal before it is carried out: which source the next
+lines came from, the time, finished fits, requests. After a crash the newest snapshot is loaded, the outputs are
+cut back to where they were then, and the journal is followed; what was read again gives the same results.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+from stream_hc.maxmargin import HM3
+from stream_hc.runtime.config import Config
+from stream_hc.runtime.contest import Fetch
+from stream_hc.runtime.folder import FITS, StateFolder
+from stream_hc.runtime.journal import Batch, Command, Entry, RefitDone, RefitFailed, Tick
+from stream_hc.runtime.jsonl import Line
+from stream_hc.runtime.keeper import Failed, Saved
+from stream_hc.runtime.outcome import FitRequest, Fitted, Outcome
+from stream_hc.runtime.outlets import Outlets
+from stream_hc.runtime.pipeline import Pipeline, Processed
+from stream_hc.runtime.place import Place
+from stream_hc.runtime.processor import Processor
+from stream_hc.runtime.refitting import Refitter
+from stream_hc.runtime.sources import Source, open_source, wait_for
+from stream_hc.snapshot import SnapshotError
+
+__all__ = ["Job", "StopRequest", "Watcher"]
+
+LOOK_AROUND = 0.2  # seconds between two looks for finished fits, snapshots and requests while nothing comes
+LONGEST_TICK = 60.0
+
+
+class StopRequest(Protocol):
+    """Whether somebody wants the job to end after this batch."""
+
+    @property
+    def requested(self) -> bool:
+        """True from the first signal on."""
+
+    @property
+    def descriptor(self) -> int | None:
+        """Becomes readable then."""
+
+
+class Watcher:
+    """Is told what happens; this one does not listen."""
+
+    def processed(self, job: "Job", done: Processed) -> None:
+        """Called after every batch."""
+
+    def note(self, text: str) -> None:
+        """Something that somebody should know, in one line."""
+
+
+class Job:
+    """A stream on this machine.
+
+    Parameters
+    ----------
+    config
+        All of it.
+    build
+        Makes the processor of a job that begins.
+    stop
+        Asked between two batches.
+    watcher
+        Told what happens.
+    clock
+        Tells the time, in seconds.
+
+    Attributes
+    ----------
+    processor
+        Where everything that was learned is; made when the job begins.
+    counts
+        What happened to snapshots, fits and the journal.
+    """
+
+    processor: Processor
+
+    def __init__(
+        self,
+        config: Config,
+        build: Callable[[Fetch | None], Processor],
+        stop: StopRequest | None = None,
+        watcher: Watcher | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.config = config
+        self.counts: Counter[str] = Counter()
+        self.sources: dict[str, Source] = {}
+        self.refitter: Refitter | None = None
+        self._build = build
+        self._stop = stop
+        self._watcher = Watcher() if watcher is None else watcher
+        self._clock = clock
+        self._state: StateFolder | None = None
+        self._taken = 0  # lines handed to the processor
+        self._requests_done: set[str] = set()
+        self._fits_done: list[tuple[int, int]] = []  # entry of the journal, number of the fit
+        self._ticked = self._looked = self._saved = 0.0
+        self._is_live = False
+
+    def run(self) -> None:
+        """Run until the sources end, the limit is reached or somebody wants it to stop; then save."""
+        with ExitStack() as stack:
+            self._open(stack)
+            if not self._replay():  # what it says from here on must not be followed again
+                self._save()
+            self._is_live = True
+            if self.processor.contest.request is not None and not self.config.refit.in_step:
+                self._start(self.processor.contest.request)
+            self._saved = time.monotonic()
+            while self._go_on():
+                pass
+            self._deliver(self._pipeline.flush())
+            if self.refitter is not None:
+                self.refitter.stop()
+            self._save()
+
+    # Beginning
+
+    def _open(self, stack: ExitStack) -> None:
+        config, place = self.config, Place()
+        folder = config.state.folder
+        if folder is not None:
+            self._state = stack.enter_context(StateFolder(config.state))
+            place = self._state.place
+        if config.refit.enabled:
+            fits = stack.enter_context(TemporaryDirectory()) if folder is None else str(Path(folder) / FITS)
+            self.refitter = Refitter(Path(fits), config.refit)
+            stack.callback(self.refitter.stop)
+        fetch = self._fetch if config.refit.enabled and config.refit.in_step else None
+        loaded = None if self._state is None else self._state.loaded
+        if loaded is None:
+            self.processor = self._build(fetch)
+        else:
+            for path, problem in loaded.skipped:
+                self._note("snapshots_damaged", f"going on from an earlier snapshot than {path}: {problem}")
+            self.processor = Processor.from_parts(loaded.parts, config, fetch)
+        self._taken = self.processor.progress.records
+        names = {"documents": config.stream.documents, "labels": config.stream.labels}
+        for name, path in names.items():
+            if path is not None:
+                source = open_source(path, place.positions.get(name), config.stream.follow)
+                self.sources[name] = stack.enter_context(source)
+        self._outlets = stack.enter_context(Outlets(config, None if loaded is None else place.lengths))
+        self._pipeline = stack.enter_context(Pipeline(self.processor))
+
+    def _replay(self) -> bool:
+        """Follow the journal behind the snapshot; False if it does not fit all the way."""
+        if self._state is None:
+            return True
+        for number, entry in self._state.journal.after(self._state.place.journal):
+            if entry.at != self._taken:
+                self._note("journal_gaps", f"the journal has a gap before entry {number}: going on without")
+                return False
+            if isinstance(entry, Batch):
+                lines = self._read_again(entry)
+                if lines is None:
+                    self._note("journal_gaps", f"{entry.lines} lines of {entry.source} cannot be read again")
+                    return False
+                self._process(entry.source, lines)
+            else:
+                self._deliver(self._pipeline.flush())
+                self._carry_out(entry, number)
+        self._deliver(self._pipeline.flush())
+        return True
+
+    def _read_again(self, entry: Batch) -> list[Line] | None:
+        source, lines = self.sources.get(entry.source), list[Line]()
+        while source is not None and len(lines) < entry.lines and source.pending():
+            lines += source.read(entry.lines - len(lines))
+        return lines if len(lines) == entry.lines else None
+
+    # Going on
+
+    def _go_on(self) -> bool:
+        """Do one thing; False if there is nothing to do any more."""
+        if self._stop is not None and self._stop.requested:
+            return False
+        self._look_around()
+        waiting = [name for name, source in self.sources.items() if source.pending()]
+        if not waiting:
+            self._deliver(self._pipeline.flush())
+            if all(source.ended for source in self.sources.values()):
+                return False
+            descriptor = None if self._stop is None else self._stop.descriptor
+            wait_for(self.sources.values(), LOOK_AROUND if self._is_watchful() else None, descriptor)
+            return True
+        # Labels first: what they teach is of use to the documents.
+        name = "labels" if "labels" in waiting else waiting[0]
+        lines = self.sources[name].read(self._most())
+        if lines:
+            self._write_down(Batch(self._taken, name, len(lines)))
+            self._process(name, lines)
+        every, limit = self.config.state.every, self.config.stream.limit
+        if every is not None and lines and self._taken % every == 0:
+            self._save_soon()
+        return limit is None or self._taken < limit
+
+    def _most(self) -> int | None:
+        """Return how many lines may be read until something is due after an exact number of them."""
+        every, limit = self.config.state.every, self.config.stream.limit
+        bounds = [] if every is None else [every - self._taken % every]
+        return min([*bounds, *([] if limit is None else [limit - self._taken])], default=None)
+
+    def _is_watchful(self) -> bool:
+        return self._state is not None or self.refitter is not None
+
+    def _process(self, source: str, lines: list[Line]) -> None:
+        self._taken += len(lines)
+        self._deliver(self._pipeline.put(source, lines))
+
+    def _deliver(self, done: Processed | None) -> None:
+        if done is not None:
+            self._outlets.write(done.outcome, done.source)
+            self._watcher.processed(self, done)
+            if done.outcome.fit is not None and self._is_live:
+                self._start(done.outcome.fit)
+
+    def _look_around(self) -> None:
+        """See to what happens beside the records."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_AROUND and self._looked:
+            return
+        self._looked = now
+        time_now = self._clock()
+        if not self._ticked or time_now - self._ticked >= self._tick_seconds():
+            self._decide(Tick(self._taken, time_now))
+            self._ticked = time_now
+        if self.refitter is not None and not self.config.refit.in_step:
+            self._take_fit()
+        if self._state is not None:
+            for request in self._state.requests(self._requests_done):
+                self._decide(Command(self._taken, request.what, request.model, request.name), sync=True)
+            self._see_to_snapshots(self._state, now)
+
+    def _tick_seconds(self) -> float:
+        """Return how often the time is told: often enough for whatever depends on it."""
+        spans = [self.config.labels.seconds, self.config.refit.seconds or LONGEST_TICK * 100]
+        return max(1.0, min(LONGEST_TICK, *(span / 100 for span in spans)))
+
+    def _take_fit(self) -> None:
+        finished = None if self.refitter is None else self.refitter.poll()
+        if finished is None:
+            return
+        self.counts[f"refits_{finished.outcome}"] += 1
+        if finished.model is None:
+            self._watcher.note(f"fit {finished.number} {finished.outcome}: {finished.problem}")
+            failed = RefitFailed(self._taken, finished.number, finished.outcome, finished.problem)
+            self._decide(failed, sync=True)
+        else:
+            self._decide(RefitDone(self._taken, finished.number), sync=True, model=finished.model)
+
+    def _decide(self, entry: Entry, sync: bool = False, model: HM3 | None = None) -> None:
+        """Write down what was not in the records, and carry it out."""
+        self._deliver(self._pipeline.flush())
+        self._write_down(entry, sync)
+        self._carry_out(entry, 0 if self._state is None else self._state.journal.last, model)
+
+    def _write_down(self, entry: Entry, sync: bool = False) -> None:
+        problem = None if self._state is None else self._state.write(entry, sync)
+        if problem is not None:
+            self._note("journal_failures", f"{problem}: until the next snapshot a crash may repeat decisions")
+
+    def _carry_out(self, entry: Entry, number: int, model: HM3 | None = None) -> None:
+        processor = self.processor
+        if isinstance(entry, Tick):
+            outcome = processor.tick(entry.now)
+        elif isinstance(entry, RefitDone):
+            self._fits_done.append((number, entry.number))
+            outcome = processor.finish_fit(
+                self._fitted(entry.number) if model is None else Fitted(entry.number, model)
+            )
+        elif isinstance(entry, RefitFailed):
+            outcome = processor.finish_fit(Fitted(entry.number, None, f"{entry.outcome}: {entry.problem}"))
+        else:
+            assert isinstance(entry, Command)
+            outcome = self._obey(entry)
+        self._deliver(Processed("", outcome))
+
+    def _fitted(self, number: int) -> Fitted:
+        """Return the model of a fit before the restart."""
+        assert self.refitter is not None
+        try:
+            return Fitted(number, self.refitter.load(number))
+        except SnapshotError as error:
+            self._note("models_lost", f"{error}: it will be fitted again")
+            return Fitted(number, None, "lost")
+
+    def _obey(self, command: Command) -> Outcome:
+        self._requests_done.add(command.name)
+        try:
+            if command.what == "promote":
+                return self.processor.promote(command.model)
+            return self.processor.rollback()
+        except ValueError as error:
+            self._watcher.note(f"{command.what}: {error}")
+            return Outcome()
+
+    def _start(self, request: FitRequest) -> None:
+        assert self.refitter is not None
+        self.refitter.start(request.number, request.window, request.warm)
+
+    def _fetch(self, request: FitRequest) -> Fitted:
+        """Fit here and now, for jobs that go in step with their fits."""
+        assert self.refitter is not None
+        self._start(request)
+        finished = self.refitter.wait()
+        self.counts[f"refits_{finished.outcome}"] += 1
+        return Fitted(request.number, finished.model, finished.problem)
+
+    # Saving
+
+    def _see_to_snapshots(self, state: StateFolder, now: float) -> None:
+        result = state.poll()
+        if isinstance(result, Saved):
+            self.counts["snapshots"] += 1
+            self._forget_models(state)
+        elif isinstance(result, Failed):
+            self._note("snapshot_failures", f"no snapshot: {result.problem}: the stream goes on")
+        seconds = self.config.state.seconds
+        if seconds is not None and now - self._saved >= seconds:
+            self._save_soon()
+
+    def _save_soon(self) -> None:
+        """Save in the background, unless that is under way."""
+        state = self._state
+        if state is not None and not state.keeper.busy:
+            self._deliver(self._pipeline.flush())
+            self._saved = time.monotonic()
+            state.save_in_background(self.processor.parts, self._place(), self._outlets.paths)
+
+    def _save(self) -> None:
+        if self._state is not None:
+            self._deliver(self._pipeline.flush())
+            self._state.save(self.processor.parts(), self._place(), self._outlets.paths)
+            self.counts["snapshots"] += 1
+
+    def _place(self) -> Place:
+        positions = {name: source.position for name, source in self.sources.items()}
+        journal = 0 if self._state is None else self._state.journal.last
+        return Place(positions, self._outlets.lengths, journal)
+
+    def _forget_models(self, state: StateFolder) -> None:
+        """Remove models of fits that neither a replay nor a warm start needs."""
+        if self.refitter is not None:
+            self._fits_done = [each for each in self._fits_done if each[0] > state.oldest_entry]
+            kept = {number for _, number in self._fits_done}
+            warm = self.processor.progress.fitted
+            self.refitter.forget(kept if warm is None else {*kept, warm})
+
+    def _note(self, count: str, text: str) -> None:
+        self.counts[count] += 1
+        self._watcher.note(text)

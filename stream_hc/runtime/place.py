@@ -1,0 +1,32 @@
+"""Where a job stood when a snapshot was taken: how far it had read, written and decided."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from stream_hc.runtime.sources import Position
+
+__all__ = ["Place"]
+
+KEY = "place"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Positions of the sources, lengths of the outputs, and the number of the last entry of the journal."""
+
+    positions: dict[str, Position | None] = {}
+    lengths: dict[str, int] = {}
+    journal: int = 0
+
+    def extra(self) -> dict[str, str]:
+        """Return it as what a snapshot carries beside its parts."""
+        return {KEY: msgspec.json.encode(self).decode()}
+
+    @classmethod
+    def of(cls, extra: Mapping[str, Any]) -> "Place":
+        """Return the place in a snapshot, or raise `ValueError`."""
+        text = extra.get(KEY)
+        if not isinstance(text, str):
+            raise ValueError("the snapshot does not say where the job stood: it is not that of a job")
+        return msgspec.json.decode(text, type=cls)
