@@ -1,5 +1,7 @@
 """A processor as the configuration describes it."""
 
+from typing import Any
+
 from stream_hc.learners import LEARNERS, OnlineLearner
 from stream_hc.runtime.config import Config, ModelConfig
 from stream_hc.runtime.contest import Fetch
@@ -17,7 +19,7 @@ def build_learners(taxonomy: Taxonomy, config: ModelConfig) -> dict[str, OnlineL
         if name not in LEARNERS:
             raise ValueError(f"there is no learner {name}: choose one of {', '.join(LEARNERS)}")
         try:
-            settings = config.settings.get(name, {})
+            settings: dict[str, Any] = dict(config.settings.get(name, {}))
             learners[name] = LEARNERS[name](taxonomy, n_features=config.n_features, **settings)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{name}: {error}") from error

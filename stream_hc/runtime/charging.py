@@ -47,7 +47,7 @@ class Charges:
             losses[~is_known] = np.nan
         return Charged(losses, indptr, nodes)
 
-    def depths(self, charged: Charged, first: int, last: int) -> tuple[Longs, Doubles]:
+    def depths(self, charged: Charged, first: int, last: int) -> tuple[Ints, Doubles]:
         """Return the depths of the nodes charged in some rows, and what each cost."""
         nodes = charged.nodes[charged.indptr[first] : charged.indptr[last]]
         return self._taxonomy.depth[nodes], self._costs[nodes]

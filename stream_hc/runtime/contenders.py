@@ -191,5 +191,3 @@ class LineUp:
             return
         seats.champion, seats.previous, seats.swapped_at = name, before, self._board.n_scored
         self._tell(what, name, before, detail)
-        for old in [old for old in self.fitted if old not in (name, before)]:
-            self.drop(old, f"{name} answers, {before} stands by")

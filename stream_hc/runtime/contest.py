@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from stream_hc.kernels import Doubles, Longs
+from stream_hc.kernels import Doubles, Ints
 from stream_hc.learners import OnlineLearner
 from stream_hc.learners.base import LabelRows
 from stream_hc.maxmargin import HM3
@@ -64,7 +64,7 @@ class Contest:
         return every - self.progress.labelled % every
 
     def count(
-        self, rows: Rows, labels: LabelRows, losses: dict[str, Doubles], charged: tuple[Longs, Doubles]
+        self, rows: Rows, labels: LabelRows, losses: dict[str, Doubles], charged: tuple[Ints, Doubles]
     ) -> None:
         """Count labelled documents, up to the next look; `charged` are depths and costs of those served."""
         n_rows = int(rows.indptr.size - 1)

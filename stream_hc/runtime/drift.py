@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from river.drift import ADWIN
+from river import drift
 
 from stream_hc.kernels import Doubles
 from stream_hc.snapshot import register
 
 __all__ = ["DriftDetector"]
+
+# river's detectors have no types.
+ADWIN: Any = drift.ADWIN
 
 REMEMBERED = 8_192  # losses; with half of them it begins anew
 GRACE = 100

@@ -33,7 +33,7 @@ class Event(msgspec.Struct, frozen=True, tag="event", tag_field="line"):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """The mean H-loss of one model: over all it has predicted, and over the last ones (`JudgeConfig.sample`)."""
+    """The mean H-loss of one model: over all it has predicted, and over the last ones."""
 
     scored: int
     mean: float

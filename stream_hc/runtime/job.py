@@ -1,8 +1,9 @@
 """A job from beginning to end: read, decide, write down, process, write out, save; and go on after any end.
 
-Whatever the records do not determine is written to the journal before it is carried out: which source the next
-lines came from, the time, finished fits, requests. After a crash the newest snapshot is loaded, the outputs are
-cut back to where they were then, and the journal is followed; what was read again gives the same results.
+Whatever the records do not determine is written to the journal before it is carried out: which source the
+next lines came from, the time, finished fits, requests. After a crash the newest snapshot is loaded, the
+outputs are cut back to where they were then, and the journal is followed: what is read again gives the same
+results.
 """
 
 import time
@@ -51,10 +52,10 @@ class Watcher:
     """Is told what happens; this one does not listen."""
 
     def processed(self, job: "Job", done: Processed) -> None:
-        """Called after every batch."""
+        """Take note of a batch that is done."""
 
     def note(self, text: str) -> None:
-        """Something that somebody should know, in one line."""
+        """Take note of what somebody should know, in one line."""
 
 
 class Job:
@@ -144,8 +145,8 @@ class Job:
                 self._note("snapshots_damaged", f"going on from an earlier snapshot than {path}: {problem}")
             self.processor = Processor.from_parts(loaded.parts, config, fetch)
         self._taken = self.processor.progress.records
-        names = {"documents": config.stream.documents, "labels": config.stream.labels}
-        for name, path in names.items():
+        for name in ("documents", "labels"):
+            path = getattr(config.stream, name)
             if path is not None:
                 source = open_source(path, place.positions.get(name), config.stream.follow)
                 self.sources[name] = stack.enter_context(source)

@@ -78,7 +78,7 @@ class Label(msgspec.Struct, frozen=True, gc=False):
 
 
 class LabelRequest(msgspec.Struct, frozen=True, gc=False):
-    """A document whose labels would be worth having, and the nodes that are unsure of it, with their margins."""
+    """A document whose labels would be worth having, and the nodes in doubt about it, with their margins."""
 
     id: str
     nodes: dict[str, float]

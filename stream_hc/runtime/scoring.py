@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from stream_hc.checks import whole_number
-from stream_hc.kernels import Doubles, Longs
+from stream_hc.kernels import Doubles, Ints
 from stream_hc.runtime.events import Score
 from stream_hc.snapshot import register
 
@@ -74,7 +74,7 @@ class Scoreboard:
                 total = float(np.cumsum(np.concatenate([[total], known]))[-1])  # one after the other
                 self._sums[name] = count + known.size, total
 
-    def add_depths(self, depths: Longs, costs: Doubles) -> None:
+    def add_depths(self, depths: Ints, costs: Doubles) -> None:
         """Add what was charged at these depths to the sums by depth."""
         np.add.at(self.by_depth, depths, costs)
 

@@ -168,9 +168,8 @@ class WaitingRoom:
     def due(self, now: float) -> bool:
         """Tell whether something has waited too long by then."""
         oldest = now - self.config.seconds
-        return any(
-            queue and next(iter(queue.values())).since <= oldest for queue in (self._documents, self._early)
-        )
+        queues: tuple[Mapping[str, WaitingDocument | Early], ...] = (self._documents, self._early)
+        return any(queue and next(iter(queue.values())).since <= oldest for queue in queues)
 
     def tick(self, now: float) -> None:
         """Let time pass, and forget what has waited too long; a clock that goes back is not believed."""

@@ -132,7 +132,8 @@ class Window:
         n_rows, kept = int(rows.indptr.size - 1), len(self)
         rows, labels = sliced(rows, n_rows - kept, n_rows), sliced_labels(labels, n_rows - kept, n_rows)
         numbers = np.arange(self.end - kept, self.end, dtype=np.int64)
-        return WindowArrays(numbers, *(part.copy() for part in (*rows, *labels)))
+        copies: Any = [part.copy() for part in (*rows, *labels)]
+        return WindowArrays(numbers, *copies)
 
     def _close(self) -> None:
         """Join what is open to one block."""
