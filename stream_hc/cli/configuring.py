@@ -3,7 +3,7 @@
 import json as json_format
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,9 +13,9 @@ from stream_hc.cli.errors import CliError, Code, usage_error
 
 if TYPE_CHECKING:
     from stream_hc.runtime.config import Key
-    from stream_hc.runtime.configuring import Configured
+    from stream_hc.runtime.config import Configured
 
-__all__ = ["app", "assignments", "configured", "template", "toml_value"]
+__all__ = ["app", "assignments", "configured", "load", "template", "toml_value"]
 
 app = typer.Typer(
     help="Check or show the configuration of a job, or write a file to begin with.",
@@ -41,7 +41,7 @@ def check(file: FileArgument = None, settings: SetOption = None, json: JsonOptio
 
     Options count more than STREAM_HC_ variables, those more than the file, and that more than defaults.
     """
-    from stream_hc.runtime.configuring import file_problems  # noqa: PLC0415
+    from stream_hc.runtime.config import file_problems  # noqa: PLC0415
 
     job = configured(file, settings or ())
     _print(job, json)
@@ -74,14 +74,20 @@ def init(
 
 
 def configured(file: str | None, settings: Sequence[str] = ()) -> "Configured":
-    """Return the configuration from a file, the environment and `--set`; say everything that is wrong.
+    """Return the configuration from a file, the environment and `--set`; say everything that is wrong."""
+    options = assignments(settings)
+    return load(file, options, {name: f"--set {name.removeprefix('model.settings.')}" for name in options})
+
+
+def load(
+    file: str | None, options: Mapping[str, Any], typed: Mapping[str, str] | None = None
+) -> "Configured":
+    """Return the configuration from a file, the environment and options; say everything that is wrong.
 
     All problems but the last are written here; the last one is the error that ends the command.
     """
-    from stream_hc.runtime.configuring import ConfigError, load_config  # noqa: PLC0415
+    from stream_hc.runtime.config import ConfigError, load_config  # noqa: PLC0415
 
-    options = assignments(settings)
-    typed = {name: f"--set {name.removeprefix('model.settings.')}" for name in options}
     try:
         return load_config(file, os.environ, options, typed)
     except ConfigError as error:

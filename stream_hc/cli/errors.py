@@ -76,13 +76,16 @@ def _verdict(error: Exception) -> tuple[str, int]:
         return f"{where}{error.strerror or error}", Code.BAD_INPUT
     # Only now: a wrong option should not wait for the learners to be imported.
     from stream_hc.datasets import DatasetError  # noqa: PLC0415
+    from stream_hc.runtime.configuring import ConfigError  # noqa: PLC0415
+    from stream_hc.runtime.journal import JournalError  # noqa: PLC0415
     from stream_hc.runtime.jsonl import SourceError  # noqa: PLC0415
+    from stream_hc.runtime.sinks import SinkError  # noqa: PLC0415
     from stream_hc.snapshot import SnapshotError  # noqa: PLC0415
     from stream_hc.taxonomy import TaxonomyError  # noqa: PLC0415
 
     if isinstance(error, SnapshotError):
         return str(error), Code.BAD_SNAPSHOT
-    if isinstance(error, TaxonomyError | DatasetError | SourceError):
+    if isinstance(error, TaxonomyError | DatasetError | SourceError | SinkError | JournalError | ConfigError):
         return str(error), Code.BAD_INPUT
     if isinstance(error, MemoryError):
         return f"out of memory: try fewer documents or a smaller --n-features ({error})", Code.BUG

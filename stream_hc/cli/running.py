@@ -4,49 +4,69 @@ from typing import Annotated
 
 import typer
 
-from stream_hc.cli.options import (
-    CostsOption,
-    FeaturesOption,
-    LimitOption,
-    SequencesOption,
-    SetOption,
-    learner_names,
-)
+from stream_hc.cli.options import FeaturesOption, LimitOption, SequencesOption, learner_names
 
 __all__ = ["run"]
 
 
 def run(
     source: Annotated[
-        str,
-        typer.Argument(metavar="INPUT", help="JSON lines, gzipped if it ends in .gz; - is standard input."),
-    ] = "-",
+        str | None,
+        typer.Argument(
+            metavar="INPUT",
+            help="JSON lines, gzipped if it ends in .gz; - is standard input.  [default: -]",
+            show_default=False,
+        ),
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config", "-c", metavar="FILE", help="TOML file; options count more. See config init."
+        ),
+    ] = None,
     taxonomy: Annotated[
         str | None,
         typer.Option(
-            "--taxonomy", "-t", metavar="FILE", help="TSV or JSON file; not needed where the snapshot exists."
+            "--taxonomy", "-t", metavar="FILE", help="TSV or JSON file; not needed where a snapshot exists."
         ),
     ] = None,
     learner: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--learner",
             "-l",
             metavar="NAME",
             autocompletion=learner_names,
-            help="[default: h-arow, or that of the snapshot]",
+            help="Repeat it: all learn, the best one answers.  [default: h-arow, or that of the snapshot]",
         ),
     ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", metavar="FILE", help="JSON lines with labels that come later, by id."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Wait for more at the end of the files, like tail -F.")
+    ] = False,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE|-", help="Where predictions go.")
-    ] = "-",
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE|-", help="Where predictions go.  [default: -]"),
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state", metavar="DIR", help="Keep everything there: after any end the job goes on exactly."
+        ),
+    ] = None,
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Fit H-M³ to recent documents in the background; swap if better.")
+    ] = False,
     snapshot: Annotated[
         str | None,
         typer.Option(
             "--snapshot",
             "-s",
             metavar="FILE",
-            help="Continue from this file if it exists; save to it at the end.",
+            help="One model file: continue from it if it exists; save to it at the end.",
         ),
     ] = None,
     snapshot_every: Annotated[
@@ -59,21 +79,59 @@ def run(
             "--rejects", metavar="FILE", help="Where lines that cannot be filed go, with the reason."
         ),
     ] = None,
+    requests: Annotated[
+        str | None,
+        typer.Option(
+            "--requests", metavar="FILE", help="Documents whose labels are worth asking for (h-rls)."
+        ),
+    ] = None,
     n_features: FeaturesOption = None,
-    settings: SetOption = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Parameter of the learner, such as r=0.1, or any key, such as refit.every=500; repeat it.",
+        ),
+    ] = None,
     sequences: SequencesOption = False,
-    costs: CostsOption = "uniform",
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            "--costs", metavar="SCHEME", help="What a mistake costs in the H-loss.  [default: uniform]"
+        ),
+    ] = None,
     limit: LimitOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
 ) -> int:
-    """Predict every document of a stream, and learn from those that carry labels.
+    """Predict every document of a stream, and learn from labels, at once or later.
 
     A document is a line {"id": ..., "text": ...}, or "features": {name: number} or "vector": [numbers]
-    instead of "text"; "labels": [...] make it one to learn from. Each is predicted first and learned
-    afterwards. In a pipe every line is answered at once.
+    instead of "text". Its "labels": [...] may stand in it, or in a line {"id": ..., "labels": [...]} before
+    or after. Each is predicted first and learned afterwards. In a pipe every line is answered at once.
     """
-    from stream_hc.cli.making import Wanted  # noqa: PLC0415
-    from stream_hc.cli.streaming import Job, stream  # noqa: PLC0415
+    from stream_hc.cli.streaming import Asked, stream  # noqa: PLC0415
 
-    wanted = Wanted(taxonomy, learner, n_features, settings or [], costs, sequences)
-    return stream(Job(source, wanted, output, snapshot, snapshot_every, rejects, limit, quiet))
+    return stream(
+        Asked(
+            source,
+            config,
+            taxonomy,
+            learner or (),
+            output,
+            snapshot,
+            snapshot_every,
+            rejects,
+            labels,
+            requests,
+            follow,
+            state,
+            refit,
+            n_features,
+            settings or (),
+            sequences,
+            costs,
+            limit,
+            quiet,
+        )
+    )

@@ -22,6 +22,16 @@ class Stopper:
         self.signal: int | None = None
         self._before: dict[int, Any] = {}
 
+    @property
+    def requested(self) -> bool:
+        """Whether a signal came."""
+        return self.signal is not None
+
+    @property
+    def descriptor(self) -> int:
+        """Readable when a signal came."""
+        return self._awake
+
     def wait(self, descriptor: int) -> bool:
         """Wait until there is something to read, or a signal came: then the answer is False."""
         while self.signal is None:

@@ -1,97 +1,129 @@
-"""The loop behind `stream-hc run`: read what is there, answer it, write, save; then wait for more."""
+"""The work behind `stream-hc run`: from what was typed to a job."""
 
 import os
 import signal
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from typing import Any
+
+import msgspec
 
 from stream_hc import snapshot
+from stream_hc.cli.configuring import assignments, load
 from stream_hc.cli.console import clean, progress_bar, say, watched
 from stream_hc.cli.errors import Code, usage_error
-from stream_hc.cli.making import Wanted, load_filer, make_filer, writable_folder
+from stream_hc.cli.live import LiveView
+from stream_hc.cli.making import (
+    Wanted,
+    cost_scheme,
+    load_filer,
+    parameters,
+    read_taxonomy,
+    writable_folder,
+)
 from stream_hc.cli.signals import Stopper
-from stream_hc.cli.sinks import Sink, Tally, written
-from stream_hc.runtime import Document, Filed, Filer, Line, RecordError, parse_document
-from stream_hc.runtime.jsonl import LineReader, open_lines
-from stream_hc.runtime.records import MAX_LINE_BYTES
+from stream_hc.cli.watching import RunWatcher
+from stream_hc.runtime import Filer
+from stream_hc.runtime.building import build_processor
+from stream_hc.runtime.config import Config
+from stream_hc.runtime.contest import Fetch
+from stream_hc.runtime.job import Job
+from stream_hc.runtime.processor import Processor
+from stream_hc.snapshot.format import Scalar
+from stream_hc.taxonomy import Taxonomy
 
-__all__ = ["Job", "stream"]
-
-FileAll = Callable[[Iterable[list[Document]]], Iterator[Filed]]
+__all__ = ["Asked", "stream"]
 
 
 @dataclass(frozen=True)
-class Job:
-    """What `stream-hc run` was asked to do; the names are those of its options."""
+class Asked:
+    """What `stream-hc run` was asked to do, by the names of its options; None where nothing was said."""
 
-    source: str
-    wanted: Wanted
-    output: str
-    snapshot: str | None
-    snapshot_every: int | None
-    rejects: str | None
-    limit: int | None
-    quiet: bool
+    source: str | None = None
+    config: str | None = None
+    taxonomy: str | None = None
+    learners: Sequence[str] = ()
+    output: str | None = None
+    snapshot: str | None = None
+    snapshot_every: int | None = None
+    rejects: str | None = None
+    labels: str | None = None
+    requests: str | None = None
+    follow: bool = False
+    state: str | None = None
+    refit: bool = False
+    n_features: int | None = None
+    settings: Sequence[str] = ()
+    sequences: bool = False
+    costs: str | None = None
+    limit: int | None = None
+    quiet: bool = False
 
 
-class Batch(NamedTuple):
-    """Some lines, and what was read in each."""
-
-    lines: list[Line]
-    items: list[Document | RecordError]
-
-
-def stream(job: Job) -> int:
+def stream(asked: Asked) -> int:
     """Do the job and return the exit code."""
-    _check(job)
-    goes_on = job.snapshot is not None and os.path.exists(job.snapshot)
-    filer, seen = _open_filer(job, goes_on)
-    tally = Tally()
+    _check(asked)
+    config = _configured(asked)
+    goes_on = asked.snapshot is not None and os.path.exists(asked.snapshot)
+    ready, seen = _from_model_file(asked) if goes_on else (None, 0)
+    tree = None if ready is not None else _taxonomy(config)
+
+    def build(fetch: Fetch | None) -> Processor:
+        if ready is not None:
+            return Processor(ready.taxonomy, {ready.model: ready.learner}, ready.vectorizer, config)
+        if tree is None:
+            raise usage_error("--taxonomy is missing: name the file, or a --snapshot or --state that exists")
+        try:
+            return build_processor(config, tree, fetch)
+        except ValueError as error:
+            raise usage_error(str(error)) from error
+
+    def save(processor: Processor) -> None:
+        if asked.snapshot is not None:
+            ((name, model),) = processor.line_up.online.items()
+            parts = {"learner": model.learner, "vectorizer": processor.vectorizer}
+            counted: dict[str, Scalar] = {"documents": seen + processor.progress.documents, "learner": name}
+            snapshot.save(asked.snapshot, parts, extra=counted)
+
     with ExitStack() as stack:
         stopper = stack.enter_context(Stopper())
-        reader = stack.enter_context(open_lines(job.source, wait=stopper.wait))
-        sink = Sink(
-            stack.enter_context(written(job.output, goes_on)),
-            None if job.rejects is None else stack.enter_context(written(job.rejects, goes_on)),
-            "standard input" if job.source == "-" else job.source,
-        )
-        name = "reading" if job.source == "-" else os.path.basename(job.source)
-        bar = progress_bar(clean(name)[:16], reader.size, watched(job.output == "-"))
-        update = stack.enter_context(bar)
-        pieces = _pieces(reader, job)
-        for first in pieces:
-            # A piece is read while the one before is learned, except across a snapshot and from a pipe: there
-            # no answer may wait for the next question.
-            file_all = filer.file_all if reader.size is not None else partial(map, filer.file)
-            for batch, filed in _filed(file_all, _until_snapshot(first, pieces, job)):
-                _write(batch, filed, sink, tally)
-                update(reader.position(), tally.remark())
-            if job.snapshot and job.snapshot_every and tally.lines % job.snapshot_every == 0:
-                _save(job.snapshot, filer, seen + tally.documents)
-        sink.finish()
-        if job.snapshot:  # still inside: a second signal may interrupt the saving, the first may not
-            _save(job.snapshot, filer, seen + tally.documents)
-    if not job.quiet:
-        say(tally.summary())
+        several = len(config.model.learners) > 1 or config.refit.enabled
+        shown = watched(config.stream.output == "-") and not asked.quiet
+        name = "reading" if config.stream.documents == "-" else os.path.basename(config.stream.documents)
+        size = _size(config.stream.documents)
+        update = stack.enter_context(progress_bar(clean(name)[:16], size, shown and not several))
+        view = stack.enter_context(LiveView(shown)) if several and not asked.quiet else None
+        watcher = RunWatcher(update, view, save)
+        job = Job(config, build, stopper, watcher, taxonomy=tree, append=goes_on)
+        job.run()
+        watcher.finish()
+    if not asked.quiet:
+        say(watcher.summary())
     if stopper.signal == signal.SIGINT:
         return Code.INTERRUPTED
-    return Code.REJECTED if tally.rejected and job.rejects is None else Code.FINE
+    return Code.REJECTED if watcher.n_rejected and config.stream.rejects is None else Code.FINE
 
 
-def _check(job: Job) -> None:
+def _check(asked: Asked) -> None:
     """Refuse what would fail at the end, or destroy something, before anything begins."""
-    if job.snapshot is None and job.snapshot_every is not None:
-        raise usage_error("--snapshot-every needs --snapshot")
+    keeps_state = asked.state is not None or asked.config is not None
+    if asked.snapshot is None and asked.snapshot_every is not None and not keeps_state:
+        raise usage_error("--snapshot-every needs --snapshot or --state")
+    if asked.snapshot is not None and keeps_state:
+        raise usage_error("--snapshot keeps one model, --state and --config everything: choose one of them")
+    if asked.snapshot is not None and (len(asked.learners) > 1 or asked.refit):
+        raise usage_error("--snapshot keeps one learner: use --state to keep several, or fitted models")
+    if asked.rejects == "-":
+        raise usage_error("--rejects must be a file: standard output has the predictions")
     files = {
-        "INPUT": job.source,
-        "--taxonomy": job.wanted.taxonomy,
-        "--output": job.output,
-        "--rejects": job.rejects,
-        "--snapshot": job.snapshot,
+        "INPUT": asked.source,
+        "--taxonomy": asked.taxonomy,
+        "--labels": asked.labels,
+        "--output": asked.output,
+        "--rejects": asked.rejects,
+        "--requests": asked.requests,
+        "--snapshot": asked.snapshot,
     }
     used: dict[str, str] = {}
     for option, path in files.items():
@@ -101,98 +133,64 @@ def _check(job: Job) -> None:
         if real in used:
             raise usage_error(f"{used[real]} and {option} are the same file: {path}")
         used[real] = option
-    for path in (job.output, job.rejects, job.snapshot):
+    for path in (asked.output, asked.rejects, asked.requests, asked.snapshot, asked.state):
         if path is not None and path != "-":
             writable_folder(path)
-    if job.rejects == "-":
-        raise usage_error("--rejects must be a file: standard output has the predictions")
 
 
-def _open_filer(job: Job, goes_on: bool) -> tuple[Filer, int]:
-    """Return the filer, and how many documents it had seen before this run."""
-    if job.snapshot is None or not goes_on:
-        return make_filer(job.wanted), 0
-    filer = load_filer(job.snapshot, job.wanted)
-    seen = snapshot.inspect(job.snapshot).extra.get("documents", 0)
-    if not job.quiet:
-        say(f"continuing from {job.snapshot}: {filer.model}, {filer.version} documents learned")
+def _configured(asked: Asked) -> Config:
+    """Return the configuration: what was typed counts more than the environment, and that than the file."""
+    own = [setting for setting in asked.settings if "." not in setting.partition("=")[0]]
+    others = assignments([setting for setting in asked.settings if setting not in own])
+    if asked.costs is not None:
+        cost_scheme(asked.costs)
+    for name in asked.learners:
+        parameters(name, ())
+    if own and len(asked.learners) > 1:
+        raise usage_error(f"--set {own[0]}: of which learner? Write {asked.learners[0]}.{own[0]}")
+    options: Mapping[str, Any] = {
+        "stream.documents": asked.source,
+        "stream.labels": asked.labels,
+        "stream.follow": asked.follow or None,
+        "stream.output": asked.output,
+        "stream.rejects": asked.rejects,
+        "stream.requests": asked.requests,
+        "stream.limit": asked.limit,
+        "model.taxonomy": asked.taxonomy,
+        "model.learners": list(asked.learners) or None,
+        "model.n_features": asked.n_features,
+        "model.sequences": asked.sequences or None,
+        "model.costs": asked.costs,
+        "refit.enabled": asked.refit or None,
+        "state.folder": asked.state,
+        "state.every": asked.snapshot_every,
+        **others,
+    }
+    config = load(asked.config, options).config
+    if not own or (asked.snapshot is not None and os.path.exists(asked.snapshot)):
+        return config  # a model file has its parameters, and they are compared with what was typed
+    (learner,) = config.model.learners
+    given = config.model.settings.get(learner, {}) | parameters(learner, own)
+    model = msgspec.structs.replace(config.model, settings={**config.model.settings, learner: given})
+    return msgspec.structs.replace(config, model=model)
+
+
+def _taxonomy(config: Config) -> Taxonomy | None:
+    return None if config.model.taxonomy is None else read_taxonomy(config.model.taxonomy)
+
+
+def _from_model_file(asked: Asked) -> tuple[Filer, int]:
+    """Return the one learner of a model file, and how many documents it has seen."""
+    assert asked.snapshot is not None
+    learner = asked.learners[0] if asked.learners else None
+    costs = "uniform" if asked.costs is None else asked.costs
+    wanted = Wanted(asked.taxonomy, learner, asked.n_features, asked.settings, costs, asked.sequences)
+    filer = load_filer(asked.snapshot, wanted)
+    seen = snapshot.inspect(asked.snapshot).extra.get("documents", 0)
+    if not asked.quiet:
+        say(f"continuing from {asked.snapshot}: {filer.model}, {filer.version} documents learned")
     return filer, seen if isinstance(seen, int) else 0
 
 
-def _pieces(reader: LineReader, job: Job) -> Iterator[list[Line]]:
-    """Cut the batches where a snapshot is due and where the limit is reached."""
-    count, every, limit = 0, job.snapshot_every, job.limit
-    for batch in reader:
-        while batch:
-            ends = [len(batch)]
-            if every is not None:
-                ends.append(every - count % every)
-            if limit is not None:
-                ends.append(limit - count)
-            piece, batch = batch[: min(ends)], batch[min(ends) :]
-            count += len(piece)
-            yield piece
-            if count == limit:
-                return
-
-
-def _until_snapshot(first: list[Line], pieces: Iterator[list[Line]], job: Job) -> Iterator[list[Line]]:
-    """Yield pieces up to the one that ends where a snapshot is due."""
-    count = len(first)
-    yield first
-    while job.snapshot_every is None or count < job.snapshot_every:
-        piece = next(pieces, None)
-        if piece is None:
-            return
-        count += len(piece)
-        yield piece
-
-
-def _filed(file_all: FileAll, pieces: Iterable[list[Line]]) -> Iterator[tuple[Batch, Filed]]:
-    """Parse and answer one piece after the other."""
-    parsed: deque[Batch] = deque()
-
-    def documents() -> Iterator[list[Document]]:
-        for lines in pieces:
-            items = [_parse(line) for line in lines]
-            parsed.append(Batch(lines, items))
-            yield [item for item in items if isinstance(item, Document)]
-
-    for filed in file_all(documents()):
-        yield parsed.popleft(), filed
-
-
-def _write(batch: Batch, filed: Filed, sink: Sink, tally: Tally) -> None:
-    """Count and write the answers and the rejected lines of a piece."""
-    tally.lines += len(batch.lines)
-    tally.documents += len(filed.answers)
-    tally.labelled += filed.n_labelled
-    tally.h_loss += filed.h_loss
-    tally.zero_one += filed.zero_one
-    if len(filed.answers) < len(batch.lines):
-        place = 0
-        for line, item in zip(batch.lines, batch.items, strict=True):
-            error: RecordError | None
-            if isinstance(item, Document):
-                error, place = filed.errors.get(place), place + 1
-            else:
-                error = item
-            if error is not None:
-                tally.rejected += 1
-                sink.reject(line, error)
-    sink.write(filed.answers.json_lines())
-
-
-def _parse(line: Line) -> Document | RecordError:
-    try:
-        if line.too_long:
-            raise RecordError(
-                "line_too_long", f"more than {MAX_LINE_BYTES} bytes: split or shorten the document"
-            )
-        return parse_document(line.data)
-    except RecordError as error:
-        return error
-
-
-def _save(path: str, filer: Filer, documents: int) -> None:
-    snapshot.save(path, filer.parts(), extra={"documents": documents, "learner": filer.model})
+def _size(path: str) -> int | None:
+    return os.path.getsize(path) if os.path.isfile(path) else None

@@ -9,11 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from stream_hc.learners import OnlineLearner
 from stream_hc.losses.mistakes import as_rows, charged_by_h
 from stream_hc.runtime.answers import Answers, Signature
 from stream_hc.runtime.preparing import Prepared, Preparer
@@ -21,30 +22,10 @@ from stream_hc.runtime.records import Document, Prediction, RecordError
 from stream_hc.taxonomy import CostScheme, Taxonomy
 from stream_hc.vectorize import Rows, SequenceVectorizer, TextVectorizer, joined
 
-__all__ = ["Filed", "Filer", "OnlineLearner"]
+__all__ = ["Filed", "Filer"]
 
 
 NOTHING = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
-
-
-class OnlineLearner(Protocol):
-    """What is needed of a learner; every one in `stream_hc.learners` has it."""
-
-    taxonomy: Taxonomy | None
-    n_features: int
-
-    @property
-    def n_learned(self) -> int:
-        """How many labelled documents it has seen."""
-
-    def predict_many(self, X: Any, *, scores: bool) -> csr_array:
-        """Return the predicted labels of each row, with their margins."""
-
-    def predict_then_learn(self, X: Any, Y: Any, *, scores: bool) -> csr_array:
-        """Predict each row, then learn from it."""
-
-    def state(self) -> dict[str, Any]:
-        """Return everything it knows."""
 
 
 @dataclass(frozen=True)

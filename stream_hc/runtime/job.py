@@ -26,9 +26,10 @@ from stream_hc.runtime.outlets import Outlets
 from stream_hc.runtime.pipeline import Pipeline, Processed
 from stream_hc.runtime.place import Place
 from stream_hc.runtime.processor import Processor
-from stream_hc.runtime.refitting import Refitter
+from stream_hc.runtime.refit import Refitter
 from stream_hc.runtime.sources import Source, open_source, wait_for
 from stream_hc.snapshot import SnapshotError
+from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["Job", "StopRequest", "Watcher"]
 
@@ -51,8 +52,14 @@ class StopRequest(Protocol):
 class Watcher:
     """Is told what happens; this one does not listen."""
 
+    def begin(self, job: "Job") -> None:
+        """Take note of a job that is ready to begin."""
+
     def processed(self, job: "Job", done: Processed) -> None:
         """Take note of a batch that is done."""
+
+    def save(self, job: "Job") -> None:
+        """Save what it keeps of its own: when a snapshot is due, with nothing under way, and at the end."""
 
     def note(self, text: str) -> None:
         """Take note of what somebody should know, in one line."""
@@ -73,6 +80,10 @@ class Job:
         Told what happens.
     clock
         Tells the time, in seconds.
+    taxonomy
+        If given, a state that was made for another one is refused.
+    append
+        Write behind what the outputs hold, where there is no state folder to tell their lengths.
 
     Attributes
     ----------
@@ -91,6 +102,8 @@ class Job:
         stop: StopRequest | None = None,
         watcher: Watcher | None = None,
         clock: Callable[[], float] = time.time,
+        taxonomy: Taxonomy | None = None,
+        append: bool = False,
     ) -> None:
         self.config = config
         self.counts: Counter[str] = Counter()
@@ -100,6 +113,8 @@ class Job:
         self._stop = stop
         self._watcher = Watcher() if watcher is None else watcher
         self._clock = clock
+        self._taxonomy = taxonomy
+        self._append = append
         self._state: StateFolder | None = None
         self._taken = 0  # lines handed to the processor
         self._requests_done: set[str] = set()
@@ -111,6 +126,7 @@ class Job:
         """Run until the sources end, the limit is reached or somebody wants it to stop; then save."""
         with ExitStack() as stack:
             self._open(stack)
+            self._watcher.begin(self)
             if not self._replay():  # what it says from here on must not be followed again
                 self._save()
             self._is_live = True
@@ -144,13 +160,18 @@ class Job:
             for path, problem in loaded.skipped:
                 self._note("snapshots_damaged", f"going on from an earlier snapshot than {path}: {problem}")
             self.processor = Processor.from_parts(loaded.parts, config, fetch)
+            if self._taxonomy is not None and self._taxonomy != self.processor.taxonomy:
+                counts = f"{len(self.processor.taxonomy)} nodes, now {len(self._taxonomy)}"
+                remedy = "give the old one, or an empty state folder to begin anew"
+                raise SnapshotError(f"{folder}: the taxonomy has changed ({counts}): {remedy}")
         self._taken = self.processor.progress.records
         for name in ("documents", "labels"):
             path = getattr(config.stream, name)
             if path is not None:
                 source = open_source(path, place.positions.get(name), config.stream.follow)
                 self.sources[name] = stack.enter_context(source)
-        self._outlets = stack.enter_context(Outlets(config, None if loaded is None else place.lengths))
+        lengths = None if loaded is None else place.lengths
+        self._outlets = stack.enter_context(Outlets(config, lengths, self._append))
         self._pipeline = stack.enter_context(Pipeline(self.processor))
 
     def _replay(self) -> bool:
@@ -333,14 +354,18 @@ class Job:
     def _save_soon(self) -> None:
         """Save in the background, unless that is under way."""
         state = self._state
-        if state is not None and not state.keeper.busy:
+        if state is None:
+            self._save()
+        elif not state.keeper.busy:
             self._deliver(self._pipeline.flush())
             self._saved = time.monotonic()
+            self._watcher.save(self)
             state.save_in_background(self.processor.parts, self._place(), self._outlets.paths)
 
     def _save(self) -> None:
+        self._deliver(self._pipeline.flush())
+        self._watcher.save(self)
         if self._state is not None:
-            self._deliver(self._pipeline.flush())
             self._state.save(self.processor.parts(), self._place(), self._outlets.paths)
             self.counts["snapshots"] += 1
 

@@ -32,6 +32,7 @@ from stream_hc.runtime.scoring import SERVED, Scoreboard
 from stream_hc.runtime.teaching import Taught, teach
 from stream_hc.runtime.waiting import WaitingRoom
 from stream_hc.runtime.window import Window, sliced_labels
+from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import Rows, SequenceVectorizer, TextVectorizer, sliced
 
@@ -302,14 +303,14 @@ class Processor:
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, Any], config: Config, fetch: Fetch | None = None) -> Self:
-        """Go on with what `stream_hc.snapshot.load` returned; `ValueError` if that does not fit `config`."""
+        """Go on with what `snapshot.load` returned; `SnapshotError` if that does not fit `config`."""
         kept = {"progress", "vectorizer", "waiting", "window", "scores", "drift"}
         if not isinstance(parts, Mapping) or not kept <= parts.keys():
-            raise ValueError("not the snapshot of a stream: expected " + ", ".join(sorted(kept)))
+            raise SnapshotError("not the snapshot of a stream: expected " + ", ".join(sorted(kept)))
         found = {name.removeprefix(ONLINE): part for name, part in parts.items() if name.startswith(ONLINE)}
         if set(found) != set(config.model.learners):
             held, wanted = ", ".join(sorted(found)), ", ".join(sorted(config.model.learners))
-            raise ValueError(f"the snapshot has the learners {held}, the configuration {wanted}")
+            raise SnapshotError(f"the snapshot has the learners {held}, the configuration {wanted}")
         learners = {name: found[name] for name in config.model.learners}
         window, board, room = parts["window"], parts["scores"], parts["waiting"]
         for key, here, there in (
@@ -317,7 +318,7 @@ class Processor:
             ("judge.sample", config.judge.sample, board.size),
         ):
             if here != there:
-                raise ValueError(f"the snapshot was made with {key} = {there}, not {here}")
+                raise SnapshotError(f"the snapshot was made with {key} = {there}, not {here}")
         processor = cls(window.taxonomy, learners, parts["vectorizer"], config)
         room.config = config.labels
         progress = parts["progress"]
@@ -332,5 +333,5 @@ class Processor:
 def _fitted(parts: Mapping[str, Any], name: str, version: int) -> FittedModel:
     model = parts.get(FITTED + name)
     if not isinstance(model, HM3):
-        raise ValueError(f"the snapshot lacks the model {name}")
+        raise SnapshotError(f"the snapshot lacks the model {name}")
     return FittedModel(model, version)

@@ -11,8 +11,7 @@ from types import ModuleType
 import pytest
 
 from stream_hc.cli.configuring import assignments, template
-from stream_hc.runtime.config import KEYS, TABLES, Config
-from stream_hc.runtime.configuring import file_problems, load_config
+from stream_hc.runtime.config import KEYS, TABLES, Config, file_problems, load_config
 from tests.cli.support import ROOT, call, on_terminal
 from tests.cli.test_inside import Inside
 

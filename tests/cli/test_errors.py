@@ -87,7 +87,7 @@ def test_interrupted() -> None:
 def test_output_that_cannot_be_written(folder: Path) -> None:
     arguments = ["run", str(folder / "docs.jsonl"), "-t", str(folder / "tree.tsv")]
     for redirect, message in (
-        (">&-", "standard output is closed: open it, or use --output FILE"),
+        (">&-", "standard output is closed: name a file"),
         (">/dev/full", "standard output: cannot write: No space left on device"),
     ):
         command = ["bash", "-c", f'"$@" {redirect}', "bash", *COMMAND, *arguments]

@@ -20,7 +20,7 @@ from stream_hc.cli.live_chart import History, draw_lines
 from stream_hc.cli.live_frame import draw_frame
 from stream_hc.runtime.events import Event, Score, Standing
 from stream_hc.runtime.log import RunLog
-from stream_hc.runtime.summary import WORDS
+from stream_hc.runtime.report import WORDS
 from tests.conftest import ROOT
 from tests.runtime.sample_log import make_log
 

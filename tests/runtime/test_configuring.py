@@ -10,10 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from stream_hc.runtime import config as structs
-from stream_hc.runtime import configuring
-from stream_hc.runtime.config import KEYS, TABLES, Config, Key, Table, hidden, summary_of
-from stream_hc.runtime.configuring import ConfigError, Configured, file_problems, flag_of, load_config
+from stream_hc.runtime.config import (
+    KEYS,
+    TABLES,
+    Config,
+    ConfigError,
+    Configured,
+    Key,
+    Table,
+    file_problems,
+    flag_of,
+    hidden,
+    learners,
+    load_config,
+    summary_of,
+)
+from stream_hc.runtime.config.reading import Reading
+from stream_hc.runtime.config.toml import line_numbers
+from stream_hc.runtime.config.values import Given
 
 
 @pytest.fixture
@@ -127,7 +141,7 @@ cold_start = "paper"
     [("true", True), ("none", None), ("3", 3), ("1e3", 1000.0), ("e", "e"), ("x-1", "x-1")],
 )
 def test_a_typed_parameter_is_what_it_looks_like(typed: str, value: object, monkeypatch: Any) -> None:
-    monkeypatch.setattr(configuring, "_refusal", lambda learner, settings, taxonomy=None: "")
+    monkeypatch.setattr(learners, "refusal", lambda learner, settings, taxonomy=None: "")
     found = load_config(None, {}, {"model.settings.h-arow.r": typed})
     assert found.value("model.settings.h-arow.r") == value
     assert type(found.value("model.settings.h-arow.r")) is type(value)
@@ -297,11 +311,11 @@ def test_values_that_do_not_go_together(options: tuple[str, ...], job: Path) -> 
 
 def test_parameters_a_learner_refuses_together(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"model.settings.h-arow.r": 0.5, "model.settings.h-arow.threshold": 0.1}
-    monkeypatch.setattr(configuring, "_refusal", lambda learner, settings: "no" if len(settings) > 1 else "")
+    monkeypatch.setattr(learners, "refusal", lambda learner, settings: "no" if len(settings) > 1 else "")
     with pytest.raises(ConfigError) as caught:
         load_config(None, {}, options)
     assert caught.value.problems == ("--set h-arow.r: model.settings.h-arow: no",)
-    monkeypatch.setattr(configuring, "_refusal", lambda learner, settings: "no" if len(settings) < 2 else "")
+    monkeypatch.setattr(learners, "refusal", lambda learner, settings: "no" if len(settings) < 2 else "")
     assert load_config(None, {}, options).value("model.settings.h-arow.r") == 0.5  # each needs the other
 
 
@@ -359,7 +373,7 @@ m = 2
 [[n]]
 o = 1
 '''
-    assert configuring._lines(text) == {
+    assert line_numbers(text) == {
         ("a",): 1,
         ("b c",): 2,
         ("b c", "d"): 2,
@@ -377,7 +391,7 @@ o = 1
     }
     endless = "a = [\n" + "1,\n" * 1_100 + "]\nb = 1\n"
     assert set(tomllib.loads(endless)) == {"a", "b"}
-    assert configuring._lines(endless) == {}  # gives up, and is done at once
+    assert line_numbers(endless) == {}  # gives up, and is done at once
 
 
 def values_of(key: Key) -> st.SearchStrategy[Any]:
@@ -401,11 +415,11 @@ SIMPLE = [key for key in KEYS.values() if key.field not in ("learners", "setting
 def test_a_value_is_the_same_by_every_way(data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(SIMPLE))
     value = data.draw(values_of(key))
-    reading = configuring._Reading()
+    reading = Reading()
     reading.environment({key.variable: str(value).lower() if isinstance(value, bool) else str(value)})
     reading.options({key.name: value}, {})
-    again = configuring._Reading()
-    again.take(configuring._Given((key.table, key.field), value, "job.toml"))
+    again = Reading()
+    again.take(Given((key.table, key.field), value, "job.toml"))
     assert reading.problems == again.problems == []
     assert reading.configured().value(key.name) == again.configured().value(key.name) == value
 
@@ -454,11 +468,11 @@ def test_secrets_are_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(Broker()) == "Broker(host='h', password=None)"
     assert hidden("broker.api_Token", "tulip") == "***"
     assert hidden("x", {"y": {"secret": "tulip", "z": 1}}) == {"y": {"secret": "***", "z": 1}}
-    monkeypatch.setitem(structs.TABLES, "refit", Broker)
+    monkeypatch.setitem(TABLES, "refit", Broker)
     monkeypatch.setitem(
-        structs.KEYS, "refit.password", Key("refit", "password", Broker.__annotations__["password"], None, "")
+        KEYS, "refit.password", Key("refit", "password", Broker.__annotations__["password"], None, "")
     )
-    reading = configuring._Reading()
+    reading = Reading()
     reading.environment(
         {"STREAM_HC_REFIT_PASSWORD": "tulips", "STREAM_HC_MODEL_SETTINGS": '{"x": {"token": [7]}}'}
     )

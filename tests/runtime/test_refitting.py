@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 
 from stream_hc import HM3, Taxonomy, snapshot
 from stream_hc.learners.base import LabelRows
-from stream_hc.runtime import refit_worker
 from stream_hc.runtime.config import RefitConfig
-from stream_hc.runtime.refit_files import (
+from stream_hc.runtime.refit import Refitter, worker
+from stream_hc.runtime.refit.files import (
     EXIT_ALONE,
     EXIT_FAILED,
     EXIT_MEMORY,
@@ -28,7 +28,6 @@ from stream_hc.runtime.refit_files import (
     Task,
     forget_files,
 )
-from stream_hc.runtime.refitting import Refitter
 from stream_hc.runtime.window import Window
 from stream_hc.snapshot import SnapshotError
 from stream_hc.vectorize import Rows
@@ -166,7 +165,7 @@ STREAM = """
 import sys, time
 from pathlib import Path
 from stream_hc.runtime.config import RefitConfig
-from stream_hc.runtime.refitting import WORKER, Refitter
+from stream_hc.runtime.refit import WORKER, Refitter
 from tests.runtime.test_refitting import shell, window_of
 
 is_real = sys.argv[2] == "real"
@@ -354,7 +353,7 @@ def task(number, warm=None, config=CONFIG):
 
 def refit_worker_fit(folder, window, number, warm=None, config=CONFIG):
     snapshot.save(FitFiles(folder, number).window, {"window": window})
-    refit_worker.fit(folder, task(number, warm, config))
+    worker.fit(folder, task(number, warm, config))
     FitFiles(folder, number).window.unlink()
     FitFiles(folder, number).progress.unlink()
     path = FitFiles(folder, number).model
@@ -402,27 +401,27 @@ def test_the_loss_fits_the_taxonomy_unless_it_is_given(tmp_path):
 def test_an_empty_window_is_refused_and_a_lack_of_memory_recognised(tmp_path):
     with pytest.raises(ValueError, match="the window is empty") as caught:
         refit_worker_fit(tmp_path, Window(TREE, N_FEATURES, 5), 1)
-    assert not refit_worker._is_memory(caught.value)
+    assert not worker._is_memory(caught.value)
     told = SnapshotError("an array needs 3 bytes of memory")
     told.__cause__ = MemoryError()
-    assert refit_worker._is_memory(told)
+    assert worker._is_memory(told)
     with pytest.raises(MemoryError):
         refit_worker_fit(tmp_path, window_of(5), 1, config=RefitConfig(max_memory=1))
 
 
 def test_the_worker_ends_with_a_line_and_a_code_of_its_own(tmp_path, monkeypatch, capsys):
     done, limits = [], []
-    monkeypatch.setattr(refit_worker.os, "nice", done.append)
-    monkeypatch.setattr(refit_worker, "_end_with_input", lambda: None)
-    monkeypatch.setattr(refit_worker.resource, "setrlimit", lambda kind, limit: limits.append(limit[0]))
+    monkeypatch.setattr(worker.os, "nice", done.append)
+    monkeypatch.setattr(worker, "_end_with_input", lambda: None)
+    monkeypatch.setattr(worker.resource, "setrlimit", lambda kind, limit: limits.append(limit[0]))
     job = tmp_path / "job-1.json"
-    assert refit_worker.main([str(job)]) == EXIT_FAILED
+    assert worker.main([str(job)]) == EXIT_FAILED
     assert capsys.readouterr().err.startswith("FileNotFoundError: ")
     assert done == [10]
     snapshot.save(tmp_path / "window-1.snap", {"window": window_of(8)})
     for config, code in [(RefitConfig(max_memory=10), EXIT_MEMORY), (CONFIG, 0)]:
         job.write_bytes(msgspec.json.encode(task(1, config=config)))
-        assert refit_worker.main([str(job)]) == code
+        assert worker.main([str(job)]) == code
     assert capsys.readouterr().err.startswith("MemoryError: 8 documents need about ")
     assert limits[0] > 10
     assert limits[1] > CONFIG.max_memory
@@ -431,9 +430,9 @@ def test_the_worker_ends_with_a_line_and_a_code_of_its_own(tmp_path, monkeypatch
 
 def test_the_worker_ends_with_its_input(monkeypatch):
     told, codes = [b"", b"x", b"x"], []
-    monkeypatch.setattr(refit_worker.os, "read", lambda *_: told.pop())
-    monkeypatch.setattr(refit_worker.os, "_exit", codes.append)
-    refit_worker._end_with_input()
+    monkeypatch.setattr(worker.os, "read", lambda *_: told.pop())
+    monkeypatch.setattr(worker.os, "_exit", codes.append)
+    worker._end_with_input()
     assert (told, codes) == ([], [EXIT_ALONE])
 
 

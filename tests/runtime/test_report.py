@@ -11,12 +11,20 @@ from hypothesis import strategies as st
 
 from stream_hc import Taxonomy
 from stream_hc.evaluate.drawing import PALETTE
-from stream_hc.runtime import report_chart
 from stream_hc.runtime.events import Event, Score, Standing
 from stream_hc.runtime.log import RunLog
-from stream_hc.runtime.report import plot_run, write_report
-from stream_hc.runtime.report_chart import NARROW, WIDE, Chart, Curve, Lane, draw_chart, ticks
-from stream_hc.runtime.summary import Span, Summary, family, sentence, styles_of, thin_out
+from stream_hc.runtime.report import (
+    Span,
+    Summary,
+    family,
+    plot_run,
+    sentence,
+    styles_of,
+    thin_out,
+    write_report,
+)
+from stream_hc.runtime.report.chart import NARROW, WIDE, Chart, Curve, Lane, Size
+from stream_hc.runtime.report.svg import draw_chart, ticks
 from tests.runtime.sample_log import BACK, HM3_AGAIN, HM3_IN, make_log
 
 VOID = {"meta", "br", "img", "hr", "input", "link"}
@@ -264,7 +272,7 @@ def boxes(svg: str) -> list[tuple[float, float, float, float]]:
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 @pytest.mark.parametrize("end", [1, 7, 999, 12_000, 98_765_432])
-def test_no_text_covers_another_or_is_cut_off(size: report_chart.Size, end: int) -> None:
+def test_no_text_covers_another_or_is_cut_off(size: Size, end: int) -> None:
     curves = [Curve("served", [(end, 0.5)])]
     curves += [Curve("model" * n, [(1, 1.0), (end, 0.5 + n / 100)], (n, 0)) for n in range(1, 7)]
     lanes = [

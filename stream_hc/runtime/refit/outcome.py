@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from stream_hc import snapshot
 from stream_hc.maxmargin import HM3
-from stream_hc.runtime.refit_files import EXIT_FAILED, EXIT_MEMORY
+from stream_hc.runtime.refit.files import EXIT_FAILED, EXIT_MEMORY
 from stream_hc.snapshot import SnapshotError
 
 __all__ = ["Finished", "Outcome", "load_model", "outcome_of"]

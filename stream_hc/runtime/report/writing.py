@@ -1,24 +1,23 @@
-"""What a person sees of a streaming job at its end: one page of HTML, and a picture."""
+"""The page about a job: its parts, in their order."""
 
 from collections import Counter
 from pathlib import Path
 
 from stream_hc.evaluate.drawing import shorten
 from stream_hc.runtime.log import RunLog
-from stream_hc.runtime.report_chart import MOST_LABELS, Chart, Curve, Lane
-from stream_hc.runtime.report_page import figure, legend, name, page, section, tiles
-from stream_hc.runtime.report_picture import plot_run
-from stream_hc.runtime.report_tables import (
+from stream_hc.runtime.report.chart import MOST_LABELS, Chart, Curve, Lane
+from stream_hc.runtime.report.page import figure, legend, name, page, section, tiles
+from stream_hc.runtime.report.summary import MARKED, Summary, count, family
+from stream_hc.runtime.report.tables import (
     dead_letters_table,
     depth_table,
     events_table,
     labels_table,
     models_table,
 )
-from stream_hc.runtime.summary import MARKED, Summary, count, family
 from stream_hc.taxonomy import Taxonomy
 
-__all__ = ["plot_run", "write_report"]
+__all__ = ["write_report"]
 
 ABOUT_LOSS = (
     "The H-loss of a document counts the topics at which the prediction first goes wrong on the way down; "

@@ -13,8 +13,8 @@ import msgspec
 
 from stream_hc import snapshot
 from stream_hc.maxmargin import HM3
-from stream_hc.runtime.refit_files import FitFiles, Task
-from stream_hc.runtime.refit_outcome import Finished, Outcome, load_model, outcome_of
+from stream_hc.runtime.refit.files import FitFiles, Task
+from stream_hc.runtime.refit.outcome import Finished, Outcome, load_model, outcome_of
 from stream_hc.snapshot import Snapshotable
 
 __all__ = ["RefitJob"]

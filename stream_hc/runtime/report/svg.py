@@ -1,67 +1,18 @@
-"""Line charts as SVG, coloured by the style sheet of the page: `var(--c0)` and so on, light or dark.
-
-A chart is drawn twice, wide and narrow, since text in a picture that is scaled down cannot be read.
-"""
+"""Line charts as SVG, coloured by the style sheet of the page: `var(--c0)` and so on, light or dark."""
 
 import math
 import unicodedata
-from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
 
 from stream_hc.evaluate.drawing import shorten, spread
-from stream_hc.runtime.events import Event
-from stream_hc.runtime.summary import Points, Span, printable, sentence, thin_out
+from stream_hc.runtime.report.chart import MOST_LABELS, NARROW, Chart, Curve, Size
+from stream_hc.runtime.report.summary import printable, sentence, thin_out
 
-__all__ = ["NARROW", "WIDE", "Chart", "Curve", "Lane", "Size", "draw_chart", "ticks"]
+__all__ = ["DASHES", "draw_chart", "ticks"]
 
 DASHES = ("", "7 3", "2 2.5")
-MOST_LABELS = 12  # beside the ends of lines; the legend has all of them
 LANE, BAND, LINE_GAP = 17, 16, 17
 LONGEST_END = 150  # pixels of a name there
-
-
-class Size(NamedTuple):
-    """How large a chart is drawn, in pixels."""
-
-    name: str
-    width: int
-    height: int  # of the part with the lines
-    left: int
-    right: int  # without the names at the ends of lines
-    points: int
-
-
-WIDE = Size("wide", 1000, 330, 70, 30, 700)
-NARROW = Size("narrow", 344, 230, 62, 10, 220)
-
-
-class Curve(NamedTuple):
-    """A line; without a number it is what was served, thick and in the colour of the text."""
-
-    name: str
-    points: Points
-    number: tuple[int, int] | None = None
-    ends: bool = True  # whether to name it at its end
-
-
-class Lane(NamedTuple):
-    """A row of marks above the lines, with the word for them."""
-
-    word: str
-    events: Sequence[Event]
-
-
-class Chart(NamedTuple):
-    """What to draw: `key` makes the ids unique on the page, `end` is where the x axis ends."""
-
-    key: str
-    title: str
-    about: str
-    curves: Sequence[Curve]
-    end: int
-    lanes: Sequence[Lane] = ()
-    band: Sequence[tuple[Span, int]] = ()  # with the colour of the model
 
 
 class _Frame:

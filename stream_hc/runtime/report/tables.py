@@ -3,8 +3,8 @@
 import math
 
 from stream_hc.runtime.events import Standing
-from stream_hc.runtime.report_page import bar, name, section, swatch, table, text
-from stream_hc.runtime.summary import WORDS, Summary, sentence
+from stream_hc.runtime.report.page import bar, name, section, swatch, table, text
+from stream_hc.runtime.report.summary import WORDS, Summary, sentence
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["dead_letters_table", "depth_table", "events_table", "labels_table", "models_table"]

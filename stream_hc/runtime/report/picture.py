@@ -16,8 +16,8 @@ from stream_hc.evaluate.drawing import (
     shorten,
 )
 from stream_hc.runtime.log import RunLog
-from stream_hc.runtime.report_chart import MOST_LABELS
-from stream_hc.runtime.summary import MARKED, Summary, printable, thin_out
+from stream_hc.runtime.report.chart import MOST_LABELS
+from stream_hc.runtime.report.summary import MARKED, Summary, printable, thin_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,6 +1,6 @@
-"""One fit of H-M³ as a process of its own: ``python -m stream_hc.runtime.refit_worker FOLDER/job-1.json``.
+"""One fit of H-M³ as a process of its own: ``python -m stream_hc.runtime.refit.worker FOLDER/job-1.json``.
 
-It is told what to do by a file and answers by files (see `refit_files`), so nothing is ever pickled. It has a
+It is told what to do by a file and answers by files (see `refit.files`), so nothing is ever pickled. It has a
 low priority and limited memory, and ends when its standard input does: when whoever began it is gone.
 """
 
@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from stream_hc import snapshot
 from stream_hc.kernels import Longs
 from stream_hc.maxmargin import HM3
-from stream_hc.runtime.refit_files import EXIT_ALONE, EXIT_FAILED, EXIT_MEMORY, Duals, FitFiles, Task
+from stream_hc.runtime.refit.files import EXIT_ALONE, EXIT_FAILED, EXIT_MEMORY, Duals, FitFiles, Task
 from stream_hc.runtime.window import Window, WindowArrays
 from stream_hc.taxonomy import Taxonomy
 

@@ -8,8 +8,9 @@ from html import escape
 from importlib.resources import files
 
 from stream_hc.evaluate.drawing import PALETTE, shorten
-from stream_hc.runtime.report_chart import DASHES, NARROW, WIDE, Chart, draw_chart
-from stream_hc.runtime.summary import printable
+from stream_hc.runtime.report.chart import NARROW, WIDE, Chart
+from stream_hc.runtime.report.summary import printable
+from stream_hc.runtime.report.svg import DASHES, draw_chart
 
 __all__ = ["bar", "figure", "legend", "name", "page", "section", "swatch", "table", "text", "tiles"]
 
@@ -107,7 +108,7 @@ def page(title: str, lead: str, parts: Sequence[str], foot: str) -> str:
 <title>{text(title)}</title>
 <style>
 {_colors()}
-{files("stream_hc.runtime").joinpath("report.css").read_text(encoding="utf-8")}</style>
+{files("stream_hc.runtime.report").joinpath("report.css").read_text(encoding="utf-8")}</style>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>

@@ -14,16 +14,16 @@ import numpy as np
 from stream_hc.maxmargin import HM3
 from stream_hc.maxmargin.reading import best_labels
 from stream_hc.runtime.config import RefitConfig
-from stream_hc.runtime.refit_files import FitFiles, Task, forget_files
-from stream_hc.runtime.refit_job import RefitJob
-from stream_hc.runtime.refit_outcome import Finished, load_model
+from stream_hc.runtime.refit.files import FitFiles, Task, forget_files
+from stream_hc.runtime.refit.outcome import Finished, load_model
+from stream_hc.runtime.refit.process import RefitJob
 from stream_hc.snapshot import Snapshotable
 from stream_hc.taxonomy import Taxonomy
 
-__all__ = ["WORKER", "Finished", "RefitJob", "Refitter"]
+__all__ = ["WORKER", "Refitter"]
 
 # Without the folder it is started in among the places to import from: it may hold anything.
-WORKER = (sys.executable, "-P", "-m", "stream_hc.runtime.refit_worker")
+WORKER = (sys.executable, "-P", "-m", "stream_hc.runtime.refit.worker")
 
 
 class Refitter:
