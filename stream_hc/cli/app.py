@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import stream_hc
-from stream_hc.cli import configuring, demo, doctor, evaluating, running, snapshots, taxonomies
+from stream_hc.cli import configuring, demo, doctor, evaluating, models, running, snapshots, taxonomies
 from stream_hc.cli.errors import DEBUG, EPILOG, Code, explain
 from stream_hc.cli.plugins import ExtensibleGroup
 
@@ -32,6 +32,9 @@ app.command("demo", short_help="See everything once, on synthetic news.")(demo.d
 app.add_typer(taxonomies.app, name="taxonomy")
 app.add_typer(snapshots.app, name="snapshot")
 app.add_typer(configuring.app, name="config")
+app.command("models", short_help="List the models of a job.")(models.models)
+app.command("promote", short_help="Let another model of a job answer.")(models.promote)
+app.command("rollback", short_help="Let the model before answer again.")(models.rollback)
 app.command("doctor", short_help="Check the installation.")(doctor.doctor)
 app.command("warmup", short_help="Compile all kernels once.")(doctor.warmup)
 

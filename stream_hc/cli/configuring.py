@@ -12,8 +12,7 @@ from stream_hc.cli.console import clean, out, say
 from stream_hc.cli.errors import CliError, Code, usage_error
 
 if TYPE_CHECKING:
-    from stream_hc.runtime.config import Key
-    from stream_hc.runtime.config import Configured
+    from stream_hc.runtime.config import Configured, Key
 
 __all__ = ["app", "assignments", "configured", "load", "template", "toml_value"]
 
