@@ -7,7 +7,9 @@ from bench.contest import Contestant, Entrant, mid_stream
 from bench.material import Material, Split
 from stream_hc import HAROW, HPA, HPerceptron, NodePA, Perceptron, Taxonomy, TextVectorizer
 from stream_hc.learners import LinearLearner, OnlineLearner
-from stream_hc.runtime import Filer, parse_document
+from stream_hc.runtime import Line
+from stream_hc.runtime.pipeline import Pipeline
+from stream_hc.runtime.processor import Processor
 
 __all__ = ["BATCH", "DICTS", "JSON_LINES", "LEARNERS", "TEXTS", "entrants", "from_dicts", "from_json"]
 __all__ += ["HPA_LINES", "HPA_ROWS", "from_rows", "from_texts", "of_paths"]
@@ -65,19 +67,21 @@ def from_json(
     material: Material, name: str = JSON_LINES, make: Callable[[Taxonomy], OnlineLearner] = HPerceptron
 ) -> Contestant:
     """Do what `stream-hc run` does between reading and writing."""
-    lines, taxonomy = material.lines, material.stream.taxonomy
+    lines = [Line(number, data) for number, data in enumerate(material.lines, 1)]
+    taxonomy = material.stream.taxonomy
     batches = [lines[start : start + LINES] for start in range(0, len(lines), LINES)]
 
-    def run(filer: Filer) -> list[bytes]:
-        documents = ([parse_document(line) for line in batch] for batch in batches)
-        return [filed.answers.json_lines() for filed in filer.file_all(documents)]
+    def run(processor: Processor) -> list[bytes]:
+        with Pipeline(processor) as pipeline:
+            done = [*(pipeline.put("lines", batch) for batch in batches), pipeline.flush()]
+        return [part.json_lines() for each in done if each for part in each.outcome.answers]
 
     return Contestant(
         name,
         RAW_GROUP,
         len(lines),
         run,
-        lambda: Filer(taxonomy, make(taxonomy)),
+        lambda: Processor(taxonomy, {"learner": make(taxonomy)}),
         ours=True,
     )
 

@@ -1,5 +1,7 @@
 """Slow twins of the losses, from the formulas, over plain sets; `parents` maps a name to its parents."""
 
+import math
+import statistics
 from typing import TypeVar
 
 Node = TypeVar("Node", str, int)
@@ -204,3 +206,25 @@ def worst_pairs(scores: list[list[float]], relevant: list[set[int]], parents: Gr
         pairs = misordered(dict(enumerate(row)), good, set(range(len(row))))
         worst.append(max((pair_loss(parents, y, other) for y, other in pairs), default=0))
     return worst
+
+
+def put_losses(recent, at, losses, total):
+    """Write losses into a ring; return how many are known, and their sum added to the total."""
+    known = [loss for loss in losses if loss == loss]
+    for k, loss in enumerate(losses):
+        recent[(at + k) % len(recent)] = loss
+    for loss in known:
+        total = total + loss
+    return len(known), total
+
+
+def compare_losses(ours, theirs, first, n_last):
+    """Pair two rings where both are known: how many, mean of theirs, mean difference, its standard error."""
+    places = [(first + k) % len(ours) for k in range(n_last)]
+    pairs = [(ours[k], theirs[k]) for k in places if ours[k] == ours[k] and theirs[k] == theirs[k]]
+    if len(pairs) < 2:
+        return len(pairs), None, None, None
+    differences = [b - a for a, b in pairs]
+    level = statistics.fmean(b for _, b in pairs)
+    error = statistics.stdev(differences) / math.sqrt(len(pairs))
+    return len(pairs), level, statistics.fmean(differences), error

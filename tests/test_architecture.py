@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import stream_hc
+import stream_hc.runtime
 from stream_hc.learners import LEARNERS
 from tests.conftest import ROOT
 
@@ -35,19 +36,22 @@ def test_all_is_complete_and_true(name):
         assert own <= set(exported), "public, but not in __all__"
 
 
-def test_the_package_offers_what_it_promises():
-    for name in stream_hc.__all__:
-        assert getattr(stream_hc, name).__name__ == name
-        assert name in dir(stream_hc)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = stream_hc.nonsense
+@pytest.mark.parametrize("package", [stream_hc, stream_hc.runtime])
+def test_the_package_offers_what_it_promises(package):
+    for name in package.__all__:
+        assert getattr(package, name).__name__ == name
+        assert name in dir(package)
+    with pytest.raises(AttributeError, match=f"{package.__name__}' has no attribute 'nonsense'"):
+        _ = package.nonsense
+
+
+def test_the_package_offers_all_learners():
     assert {kind.__name__ for kind in LEARNERS.values()} <= set(stream_hc.__all__)
 
 
 def test_importing_the_package_is_cheap():
-    code = (
-        "import sys, stream_hc; print(sorted({'numba', 'river', 'matplotlib', 'typer'} & set(sys.modules)))"
-    )
+    costly = "{'numba', 'river', 'matplotlib', 'typer'}"
+    code = f"import sys, stream_hc, stream_hc.runtime; print(sorted({costly} & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert out.stdout.strip() == "[]"
 

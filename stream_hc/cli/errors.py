@@ -76,10 +76,9 @@ def _verdict(error: Exception) -> tuple[str, int]:
         return f"{where}{error.strerror or error}", Code.BAD_INPUT
     # Only now: a wrong option should not wait for the learners to be imported.
     from stream_hc.datasets import DatasetError  # noqa: PLC0415
-    from stream_hc.runtime.configuring import ConfigError  # noqa: PLC0415
-    from stream_hc.runtime.journal import JournalError  # noqa: PLC0415
+    from stream_hc.runtime.config import ConfigError  # noqa: PLC0415
+    from stream_hc.runtime.disk import JournalError, SinkError  # noqa: PLC0415
     from stream_hc.runtime.jsonl import SourceError  # noqa: PLC0415
-    from stream_hc.runtime.sinks import SinkError  # noqa: PLC0415
     from stream_hc.snapshot import SnapshotError  # noqa: PLC0415
     from stream_hc.taxonomy import TaxonomyError  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from stream_hc.cli.console import clean, errors
 from stream_hc.cli.live_chart import History
 from stream_hc.cli.live_frame import draw_frame
 from stream_hc.runtime.events import Event, Standing
-from stream_hc.runtime.summary import WORDS, family, sentence
+from stream_hc.runtime.report import WORDS, family, sentence
 
 __all__ = ["LiveView"]
 

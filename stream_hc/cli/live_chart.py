@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_hc.runtime.summary import Points
+from stream_hc.runtime.report import Points
 
 __all__ = ["History", "Run", "draw_lines"]
 

@@ -13,7 +13,7 @@ from stream_hc.cli.console import clean
 from stream_hc.cli.live_chart import History, Run, draw_lines
 from stream_hc.evaluate.drawing import PALETTE
 from stream_hc.runtime.events import Event, Standing
-from stream_hc.runtime.summary import WORDS, Points, family, styles_of
+from stream_hc.runtime.report import WORDS, Points, family, styles_of
 
 __all__ = ["Shown", "draw_frame"]
 

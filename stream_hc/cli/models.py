@@ -63,7 +63,7 @@ def promote(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Its name in the list of models.")],
 ) -> None:
     """Let a model answer from now on: at once in a job that runs, else when it is started again."""
-    from stream_hc.runtime.commands import post  # noqa: PLC0415
+    from stream_hc.runtime.disk.commands import post  # noqa: PLC0415
 
     names = [found.name for found in _models(folder)]
     if model not in names:
@@ -74,7 +74,7 @@ def promote(
 
 def rollback(folder: FolderArgument) -> None:
     """Let the model before the last swap answer again: at once in a job that runs, or when it starts."""
-    from stream_hc.runtime.commands import post  # noqa: PLC0415
+    from stream_hc.runtime.disk.commands import post  # noqa: PLC0415
 
     _progress(folder)
     post(folder, "rollback")
@@ -120,8 +120,8 @@ def _progress(folder: Path) -> tuple["Progress", dict[str, int]]:
 
 
 def _last_standing(folder: Path) -> "Standing | None":
+    from stream_hc.runtime.disk import LOG  # noqa: PLC0415
     from stream_hc.runtime.log import read_log  # noqa: PLC0415
-    from stream_hc.runtime.outlets import LOG  # noqa: PLC0415
 
     log = folder / LOG
     standings = read_log(log).standings if log.exists() else ()

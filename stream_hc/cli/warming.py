@@ -7,9 +7,9 @@ from stream_hc import losses, metrics, snapshot
 from stream_hc.cli.console import out, progress_bar, watched
 from stream_hc.datasets import make_news
 from stream_hc.evaluate import progressive, vectorize_dataset
-from stream_hc.learners import LEARNERS, RankingPerceptron, SecondOrderLearner
+from stream_hc.learners import HAROW, LEARNERS, NodePA, RankingPerceptron, SecondOrderLearner
 from stream_hc.maxmargin import HM3, RankingSVM
-from stream_hc.runtime import Document, Filer
+from stream_hc.runtime import Document, Filer, Line, Processor
 from stream_hc.taxonomy import Taxonomy, truncate_rows
 from stream_hc.vectorize import SequenceVectorizer, TextVectorizer, hash_features
 
@@ -63,6 +63,9 @@ def _learner(name: str) -> None:
     filer = Filer(news.taxonomy, filer.learner, TextVectorizer(1024))
     documents = [Document("1", text="a word", labels=["sport"]), Document("2", features={"a": 1.0})]
     filer.file(documents).answers.json_lines()
+    processor = Processor(news.taxonomy, {"a": HAROW(news.taxonomy), "b": NodePA(news.taxonomy)})
+    lines = [f'{{"id": "{k}", "text": "a word", "labels": []}}'.encode() for k in range(400)]
+    processor.process([Line(number, line) for number, line in enumerate(lines)])
 
 
 def _max_margin() -> None:

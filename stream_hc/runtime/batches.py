@@ -1,6 +1,6 @@
 """Lines -> a batch ready for the models: parsed, checked and vectorised. Only the vectorizer changes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,32 +10,37 @@ from stream_hc.learners.base import LabelRows
 from stream_hc.losses.mistakes import as_rows
 from stream_hc.runtime.jsonl import Line
 from stream_hc.runtime.preparing import Preparer
-from stream_hc.runtime.records import MAX_LINE_BYTES, Document, Label, RecordError, parse_record
+from stream_hc.runtime.records import MAX_LINE_BYTES, Document, Label, RecordError, parse_records
 from stream_hc.vectorize import Rows
 
-__all__ = ["LABELS", "REJECTED", "Arrival", "RecordBatch", "label_rows", "prepare_batch"]
+__all__ = ["LABELS", "REJECTED", "Arrivals", "RecordBatch", "label_rows", "prepare_batch"]
 
 LABELS, REJECTED = -1, -2
 
 
-class Arrival(NamedTuple):
-    """A record in its turn.
+class Arrivals(NamedTuple):
+    """Records in their turn, as lists of the same length.
 
     A document has its row in the batch, labels have `LABELS`, and a record that cannot be used has `REJECTED`
     and the reason instead of an id. `nodes` are the labels (int32), closed upward, or None for a document
     without.
     """
 
-    id: str
-    row: int
-    nodes: bytes | None
+    ids: list[str]
+    rows: list[int]
+    nodes: list[bytes | None]
+
+    @property
+    def all_labelled(self) -> bool:
+        """Whether there are documents with labels and nothing else."""
+        return bool(self.rows) and min(self.rows) >= 0 and None not in self.nodes
 
 
 class RecordBatch(NamedTuple):
     """The records of some lines: all of them in order, and what is wrong with some."""
 
     n_lines: int
-    arrivals: list[Arrival]
+    arrivals: Arrivals
     documents: Sequence[Document]
     rows: Rows
     rejects: list[tuple[Line, RecordError]]
@@ -43,35 +48,52 @@ class RecordBatch(NamedTuple):
 
 def prepare_batch(preparer: Preparer, lines: Sequence[Line]) -> RecordBatch:
     """Parse, check and vectorise; the vectorizer learns the texts of sound documents."""
-    items = [_parsed(line, preparer) for line in lines]
+    items = _parsed(lines, preparer)
     given = [item for item in items if isinstance(item, Document)]
     prepared = preparer.prepare(given)
     of_documents = _slices(*as_rows(prepared.Y))
     labelled = prepared.is_labelled.tolist()
     labels = [item.labels for item in items if isinstance(item, Label)]
     of_labels = _slices(*as_rows(preparer.taxonomy.encode(labels))) if labels else iter(())
-    arrivals: list[Arrival] = []
-    rejects: list[tuple[Line, RecordError]] = []
-    place = row = 0
-    for line, item in zip(lines, items, strict=True):
-        if isinstance(item, RecordError):
-            rejects.append((line, item))
-            arrivals.append(Arrival(item.reason, REJECTED, None))
-        elif isinstance(item, Label):
-            arrivals.append(Arrival(item.id, LABELS, next(of_labels)))
-        else:
-            error = prepared.errors.get(place)
-            place += 1
-            if error is not None:
-                rejects.append((line, error))
-                arrivals.append(Arrival(error.reason, REJECTED, None))
-                continue
-            nodes = next(of_documents)
-            arrivals.append(Arrival(item.id, row, nodes if labelled[row] else None))
-            row += 1
+    if not labels and len(prepared.documents) == len(items):  # the usual case, and the one that must be quick
+        ids = [document.id for document in prepared.documents]
+        nodes = [each if is_given else None for each, is_given in zip(of_documents, labelled, strict=True)]
+        arrivals, rejects = Arrivals(ids, list(range(len(ids))), nodes), list[tuple[Line, RecordError]]()
+    else:
+        arrivals, rejects = _mixed(lines, items, prepared.errors, of_documents, labelled, of_labels)
     X = prepared.X
     rows = Rows(*as_rows(X), X.data)
     return RecordBatch(len(lines), arrivals, prepared.documents, rows, rejects)
+
+
+def _mixed(
+    lines: Sequence[Line],
+    items: Sequence[Document | Label | RecordError],
+    errors: Mapping[int, RecordError],
+    of_documents: Iterator[bytes],
+    labelled: Sequence[bool],
+    of_labels: Iterator[bytes],
+) -> tuple[Arrivals, list[tuple[Line, RecordError]]]:
+    """Put documents, labels and what cannot be used in their order."""
+    arrivals, rejects = Arrivals([], [], []), list[tuple[Line, RecordError]]()
+    place = row = 0
+    for line, item in zip(lines, items, strict=True):
+        error = item if isinstance(item, RecordError) else None
+        if isinstance(item, Document):
+            error, place = errors.get(place), place + 1
+        if error is not None:
+            rejects.append((line, error))
+            arrived: tuple[str, int, bytes | None] = (error.reason, REJECTED, None)
+        elif isinstance(item, Label):
+            arrived = item.id, LABELS, next(of_labels)
+        else:
+            assert isinstance(item, Document)
+            nodes = next(of_documents)
+            arrived, row = (item.id, row, nodes if labelled[row] else None), row + 1
+        arrivals.ids.append(arrived[0])
+        arrivals.rows.append(arrived[1])
+        arrivals.nodes.append(arrived[2])
+    return arrivals, rejects
 
 
 def label_rows(nodes: Sequence[bytes]) -> LabelRows:
@@ -80,18 +102,19 @@ def label_rows(nodes: Sequence[bytes]) -> LabelRows:
     return LabelRows(indptr, np.frombuffer(b"".join(nodes), np.int32))
 
 
-def _parsed(line: Line, preparer: Preparer) -> Document | Label | RecordError:
-    try:
+def _parsed(lines: Sequence[Line], preparer: Preparer) -> list[Document | Label | RecordError]:
+    items = parse_records([line.data for line in lines])
+    for place, line in enumerate(lines):
+        item = items[place]
         if line.too_long:
-            raise RecordError(
-                "line_too_long", f"more than {MAX_LINE_BYTES} bytes: split or shorten the document"
-            )
-        item = parse_record(line.data)
-        if isinstance(item, Label):
-            preparer.check_labels(item.labels)
-        return item
-    except RecordError as error:
-        return error
+            problem = f"more than {MAX_LINE_BYTES} bytes: split or shorten the document"
+            items[place] = RecordError("line_too_long", problem)
+        elif isinstance(item, Label):
+            try:
+                preparer.check_labels(item.labels)
+            except RecordError as error:
+                items[place] = error
+    return items
 
 
 def _slices(indptr: np.ndarray, nodes: np.ndarray) -> Iterator[bytes]:

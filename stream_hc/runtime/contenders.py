@@ -145,9 +145,14 @@ class LineUp:
     def __contains__(self, name: str) -> bool:
         return name in self.online or name in self.fitted
 
+    @property
+    def candidates(self) -> list[str]:
+        """Fitted models that have never answered and did not answer before the champion."""
+        return [name for name in self.fitted if name not in (self.champion, self._seats.previous)]
+
     def add(self, name: str, model: FittedModel) -> None:
         """Let a fitted model predict beside the others; candidates before it go."""
-        for old in [old for old in self.fitted if old not in (self.champion, self._seats.previous)]:
+        for old in self.candidates:
             self.drop(old, f"{name} was fitted to newer documents")
         self.fitted[name] = model
         self._tell("candidate", name, self.champion, f"fitted to {model.version} labelled documents")
@@ -162,27 +167,31 @@ class LineUp:
         """Swap where another model is surely ahead; go back where the last swap was a mistake."""
         seats, config = self._seats, self._config
         since = self._board.n_scored - seats.swapped_at
-        if seats.previous is not None and self._is_ahead(seats.previous, since):
+        # To go back takes less than to go on: what was there before has shown what it can do.
+        if seats.previous is not None and self._is_ahead(seats.previous, since, config.sureness / 2):
             before, detail = seats.champion, self._shown(seats.previous, since)
             self.put(seats.previous, "rollback", detail)
             if before in self.fitted:  # it has had its chance
                 seats.previous = None
                 self.drop(before, "did worse than what it had replaced")
             return
-        others = [name for name in self.names[1:] if self._is_ahead(name, config.sample)]
+        others = [name for name in self.names[1:] if self._is_ahead(name, config.sample, config.sureness)]
         if others:
             best = min(others, key=lambda name: self._board.score(name).recent)
             self.put(best, "swap", self._shown(best, config.sample))
+        for name in self.candidates:
+            if self._board.count(name) >= config.sample:
+                self.drop(name, f"not ahead: {self._shown(name, config.sample)}")
 
-    def _is_ahead(self, name: str, last: int) -> bool:
+    def _is_ahead(self, name: str, last: int, sureness: float) -> bool:
         lead = self._board.lead(name, self.champion, last)
-        config = self._config
-        enough = lead.n_documents >= config.least
-        return enough and lead.share > config.margin and lead.sureness > config.sureness
+        enough = lead.n_documents >= self._config.least
+        return enough and lead.share > self._config.margin and lead.sureness > sureness
 
     def _shown(self, name: str, last: int) -> str:
         lead = self._board.lead(name, self.champion, last)
-        return f"H-loss {100 * lead.share:.1f} % lower on {lead.n_documents} documents"
+        words = f"{100 * lead.share:.1f} % lower" if lead.share >= 0 else f"{-100 * lead.share:.1f} % higher"
+        return f"H-loss {words} on {lead.n_documents} documents"
 
     def put(self, name: str, what: Happening, detail: str) -> None:
         """Let a model answer from now on."""

@@ -54,14 +54,21 @@ class Contest:
         self.outcome = Outcome()
         self._config = config
         self._room = room
+        self._keeps_rows = config.refit.enabled or config.labels.changed == "learn"
         self._fetch = fetch
         self.request: FitRequest | None = None  # the fit under way
 
     @property
+    def every(self) -> int:
+        """How many labelled documents are between two looks; one learner alone is looked at for the log."""
+        judge = self._config.judge
+        is_alone = len(self.line_up.online) == 1 and not self._config.refit.enabled
+        return judge.every * LOOKS_A_STANDING if is_alone else judge.every
+
+    @property
     def until_look(self) -> int:
         """How many labelled documents are to come until the models are looked at."""
-        every = self._config.judge.every
-        return every - self.progress.labelled % every
+        return self.every - self.progress.labelled % self.every
 
     def count(
         self, rows: Rows, labels: LabelRows, losses: dict[str, Doubles], charged: tuple[Ints, Doubles]
@@ -72,7 +79,10 @@ class Contest:
             {name: each for name, each in losses.items() if name in self.line_up or name == SERVED}, n_rows
         )
         self.board.add_depths(*charged)
-        self.window.push(rows, labels)
+        if self._keeps_rows:
+            self.window.push(rows, labels)
+        else:
+            self.window.skip(n_rows)
         self.progress.labelled += n_rows
         self._watch(losses[SERVED])
 
@@ -81,6 +91,8 @@ class Contest:
         if refit.enabled and refit.drift and self.drift.update(losses):
             self._tell("drift", self.line_up.champion, "", f"H-loss {losses.mean():.3f} lately")
             self.progress.drift = True
+            for name in self.line_up.candidates:
+                self.line_up.drop(name, "fitted before the drift")
 
     def look(self, census: Census) -> None:
         """Decide what is due after so many labelled documents."""
@@ -99,8 +111,10 @@ class Contest:
             self.outcome.log.append(self.standing(census))
 
     def ask_for_a_fit(self) -> None:
-        """Request a fit if one is due."""
+        """Request a fit if one is due; while a candidate is being judged, none is."""
         progress, refit = self.progress, self._config.refit
+        if self.line_up.candidates and self._config.judge.enabled:
+            return
         reason = fit_reason(progress, refit, self._room.now)
         if reason is None:
             return

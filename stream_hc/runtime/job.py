@@ -17,17 +17,28 @@ from typing import Protocol
 from stream_hc.maxmargin import HM3
 from stream_hc.runtime.config import Config
 from stream_hc.runtime.contest import Fetch
-from stream_hc.runtime.folder import FITS, StateFolder
-from stream_hc.runtime.journal import Batch, Command, Entry, RefitDone, RefitFailed, Tick
+from stream_hc.runtime.disk import (
+    FITS,
+    Batch,
+    Command,
+    Entry,
+    Failed,
+    Outlets,
+    Place,
+    RefitDone,
+    RefitFailed,
+    Saved,
+    Source,
+    StateFolder,
+    Tick,
+    open_source,
+    wait_for,
+)
 from stream_hc.runtime.jsonl import Line
-from stream_hc.runtime.keeper import Failed, Saved
 from stream_hc.runtime.outcome import FitRequest, Fitted, Outcome
-from stream_hc.runtime.outlets import Outlets
 from stream_hc.runtime.pipeline import Pipeline, Processed
-from stream_hc.runtime.place import Place
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.refit import Refitter
-from stream_hc.runtime.sources import Source, open_source, wait_for
 from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
 
@@ -130,8 +141,9 @@ class Job:
             if not self._replay():  # what it says from here on must not be followed again
                 self._save()
             self._is_live = True
-            if self.processor.contest.request is not None and not self.config.refit.in_step:
-                self._start(self.processor.contest.request)
+            request = self.processor.contest.request
+            if request is not None and self.refitter is not None and not self.config.refit.in_step:
+                self._start(request)
             self._saved = time.monotonic()
             while self._go_on():
                 pass
@@ -178,27 +190,30 @@ class Job:
         """Follow the journal behind the snapshot; False if it does not fit all the way."""
         if self._state is None:
             return True
+        self._fits_done = self._state.fits_done()
         for number, entry in self._state.journal.after(self._state.place.journal):
             if entry.at != self._taken:
                 self._note("journal_gaps", f"the journal has a gap before entry {number}: going on without")
                 return False
             if isinstance(entry, Batch):
                 lines = self._read_again(entry)
-                if lines is None:
-                    self._note("journal_gaps", f"{entry.lines} lines of {entry.source} cannot be read again")
-                    return False
                 self._process(entry.source, lines)
+                if len(lines) < entry.lines:
+                    missing = f"{entry.lines - len(lines)} lines of {entry.source}"
+                    self._note("journal_gaps", f"{missing} cannot be read again: going on without")
+                    return False
             else:
                 self._deliver(self._pipeline.flush())
                 self._carry_out(entry, number)
         self._deliver(self._pipeline.flush())
         return True
 
-    def _read_again(self, entry: Batch) -> list[Line] | None:
+    def _read_again(self, entry: Batch) -> list[Line]:
+        """Return the lines of a batch before the restart, or as many as there are."""
         source, lines = self.sources.get(entry.source), list[Line]()
         while source is not None and len(lines) < entry.lines and source.pending():
             lines += source.read(entry.lines - len(lines))
-        return lines if len(lines) == entry.lines else None
+        return lines
 
     # Going on
 
@@ -230,7 +245,7 @@ class Job:
         """Return how many lines may be read until something is due after an exact number of them."""
         every, limit = self.config.state.every, self.config.stream.limit
         bounds = [] if every is None else [every - self._taken % every]
-        return min([*bounds, *([] if limit is None else [limit - self._taken])], default=None)
+        return min([*bounds, *([] if limit is None else [max(0, limit - self._taken)])], default=None)
 
     def _is_watchful(self) -> bool:
         return self._state is not None or self.refitter is not None
@@ -309,7 +324,8 @@ class Job:
 
     def _fitted(self, number: int) -> Fitted:
         """Return the model of a fit before the restart."""
-        assert self.refitter is not None
+        if self.refitter is None:
+            return Fitted(number, None, "fits were switched off")
         try:
             return Fitted(number, self.refitter.load(number))
         except SnapshotError as error:
@@ -318,6 +334,8 @@ class Job:
 
     def _obey(self, command: Command) -> Outcome:
         self._requests_done.add(command.name)
+        if self._state is not None:  # at once: the next snapshot does not know that it was done
+            self._state.forget_request(command.name)
         try:
             if command.what == "promote":
                 return self.processor.promote(command.model)
@@ -341,15 +359,17 @@ class Job:
     # Saving
 
     def _see_to_snapshots(self, state: StateFolder, now: float) -> None:
-        result = state.poll()
+        self._take_snapshot(state, state.poll())
+        seconds = self.config.state.seconds
+        if seconds is not None and now - self._saved >= seconds:
+            self._save_soon()
+
+    def _take_snapshot(self, state: StateFolder, result: Saved | Failed | None) -> None:
         if isinstance(result, Saved):
             self.counts["snapshots"] += 1
             self._forget_models(state)
         elif isinstance(result, Failed):
             self._note("snapshot_failures", f"no snapshot: {result.problem}: the stream goes on")
-        seconds = self.config.state.seconds
-        if seconds is not None and now - self._saved >= seconds:
-            self._save_soon()
 
     def _save_soon(self) -> None:
         """Save in the background, unless that is under way."""
@@ -366,19 +386,20 @@ class Job:
         self._deliver(self._pipeline.flush())
         self._watcher.save(self)
         if self._state is not None:
+            self._take_snapshot(self._state, self._state.wait())
             self._state.save(self.processor.parts(), self._place(), self._outlets.paths)
             self.counts["snapshots"] += 1
 
     def _place(self) -> Place:
         positions = {name: source.position for name, source in self.sources.items()}
         journal = 0 if self._state is None else self._state.journal.last
-        return Place(positions, self._outlets.lengths, journal)
+        return Place(positions, self._outlets.lengths, journal, self.processor.progress.fitted)
 
     def _forget_models(self, state: StateFolder) -> None:
         """Remove models of fits that neither a replay nor a warm start needs."""
         if self.refitter is not None:
             self._fits_done = [each for each in self._fits_done if each[0] > state.oldest_entry]
-            kept = {number for _, number in self._fits_done}
+            kept = {number for _, number in self._fits_done} | state.warm_fits
             warm = self.processor.progress.fitted
             self.refitter.forget(kept if warm is None else {*kept, warm})
 

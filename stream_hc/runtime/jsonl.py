@@ -26,6 +26,8 @@ __all__ = [
     "SourceError",
     "Unzipping",
     "open_lines",
+    "open_raw",
+    "standard_input",
 ]
 
 CHUNK = 2**20
@@ -193,16 +195,10 @@ def open_lines(
     `wait` is called with the file descriptor before every read; False ends the stream there.
     """
     if name == "-":
-        if sys.stdin is None:
-            raise SourceError("standard input is closed: name a file")
-        descriptor = sys.stdin.fileno()
+        descriptor = standard_input()
         yield LineReader(Descriptor(descriptor), max_bytes, wait and partial(wait, descriptor))
         return
-    try:
-        file = open(name, "rb", buffering=0)  # noqa: SIM115 (what happens inside the block is not its error)
-    except OSError as error:
-        raise SourceError(f"{name}: cannot read: {error.strerror}") from None
-    with file:
+    with open_raw(name) as file:
         size = os.fstat(file.fileno()).st_size if file.seekable() else 0
         yield LineReader(
             Unzipping(file, name) if name.endswith(".gz") else file,
@@ -211,6 +207,21 @@ def open_lines(
             file.tell if size else None,
             size or None,
         )
+
+
+def open_raw(name: str) -> io.FileIO:
+    """Open a file without a buffer, or raise `SourceError`."""
+    try:
+        return open(name, "rb", buffering=0)
+    except OSError as error:
+        raise SourceError(f"{name}: cannot read: {error.strerror}") from None
+
+
+def standard_input() -> int:
+    """Return the descriptor of standard input, or raise `SourceError` if there is none."""
+    if sys.stdin is None:
+        raise SourceError("standard input is closed: name a file")
+    return sys.stdin.fileno()
 
 
 class Descriptor:

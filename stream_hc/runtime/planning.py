@@ -3,45 +3,46 @@
 Documents and labels find each other here, record by record; the models then work on the whole plan at once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from stream_hc.runtime.batches import LABELS, REJECTED, Arrival
+from stream_hc.runtime.batches import LABELS, REJECTED, Arrivals
 from stream_hc.runtime.waiting import Census, WaitingDocument, WaitingRoom
 
-__all__ = ["Again", "Cuts", "Lesson", "Plan", "plans"]
-
-
-class Lesson(NamedTuple):
-    """A document to learn with its labels (int32 nodes): one of the plan, by place, or one that waited."""
-
-    place: int
-    document: WaitingDocument | None
-    nodes: bytes
+__all__ = ["Again", "Cuts", "Plan", "plans"]
 
 
 @dataclass
 class Plan:
     """Documents of a batch, from row `first` on, and the lessons between them.
 
-    `waiting` has the entry of each document that waits for its labels, None for one that has them; `until`
-    says how many lessons come before each document; `looks` tells who was waiting at each look.
+    Attributes
+    ----------
+    waiting
+        The entry of each document that waits for its labels, None for one that has them.
+    until
+        How many lessons come before each document.
+    places, taught, nodes
+        Of each lesson: its document in the plan, by place, or the entry of one that waited (then the place is
+        negative); and its labels (int32).
+    looks
+        Who was waiting at each look.
     """
 
     first: int
     waiting: list[WaitingDocument | None] = field(default_factory=list)
-    lessons: list[Lesson] = field(default_factory=list)
     until: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    taught: list[WaitingDocument | None] = field(default_factory=list)
+    nodes: list[bytes] = field(default_factory=list)
     looks: list[Census] = field(default_factory=list)
 
     @property
     def all_taught(self) -> bool:
         """Whether there is nothing but documents that have their labels."""
-        return len(self.lessons) == len(self.waiting) and not any(self.waiting) and self._own_lessons()
-
-    def _own_lessons(self) -> bool:
-        return all(lesson.place == place for place, lesson in enumerate(self.lessons))
+        n_documents = len(self.waiting)
+        return self.places == list(range(n_documents)) and not any(self.waiting)
 
 
 class Again(NamedTuple):
@@ -63,29 +64,38 @@ class Cuts(NamedTuple):
     at_looks: bool = False
     at_lessons: bool = False
 
+    @property
+    def allow_one_plan(self) -> bool:
+        """Whether a batch may be one plan."""
+        return not (self.at_looks or self.at_lessons)
 
-def plans(arrivals: Sequence[Arrival], room: WaitingRoom, cuts: Cuts) -> Iterator[Plan | Again]:
+
+def plans(arrivals: Arrivals, room: WaitingRoom, cuts: Cuts) -> Iterator[Plan | Again]:
     """Let the records meet in the room, and return what is to be done. Writes `room`.
 
     A plan also ends where a document is learned again.
     """
+    if cuts.allow_one_plan and not room.n_labels and arrivals.all_labelled:
+        yield _all_taught(arrivals, room, cuts)
+        return
     plan, next_row, until_look = Plan(0), 0, cuts.until_look
-    for name, row, nodes in arrivals:
+    for name, row, nodes in zip(*arrivals, strict=True):
         if row == REJECTED:
             room.rejected[name] += 1
             continue
         if row == LABELS:
             assert nodes is not None
-            matched = room.match(name, nodes)
-            if matched.again is not None:
+            document, again = room.match(name, nodes)
+            if again is not None:
                 yield plan
-                yield Again(matched.again, nodes)
+                yield Again(again, nodes)
                 plan = Plan(next_row)
-            if matched.document is None:
+            if document is None:
                 continue
-            plan.lessons.append(Lesson(-1, matched.document, nodes))
+            plan.places.append(-1)
+            plan.taught.append(document)
         else:
-            if cuts.at_lessons and plan.lessons:
+            if cuts.at_lessons and plan.places:
                 yield plan
                 plan = Plan(row)
             next_row = row + 1
@@ -93,12 +103,14 @@ def plans(arrivals: Sequence[Arrival], room: WaitingRoom, cuts: Cuts) -> Iterato
                 nodes = room.early(name)
             else:
                 room.learn(name, nodes)
-            plan.until.append(len(plan.lessons))
+            plan.until.append(len(plan.places))
             if nodes is None:
                 plan.waiting.append(room.wait(name))
                 continue
             plan.waiting.append(None)
-            plan.lessons.append(Lesson(row - plan.first, None, nodes))
+            plan.places.append(row - plan.first)
+            plan.taught.append(None)
+        plan.nodes.append(nodes)
         until_look -= 1
         if until_look == 0:
             until_look = cuts.every
@@ -107,3 +119,15 @@ def plans(arrivals: Sequence[Arrival], room: WaitingRoom, cuts: Cuts) -> Iterato
                 yield plan
                 plan = Plan(next_row)
     yield plan
+
+
+def _all_taught(arrivals: Arrivals, room: WaitingRoom, cuts: Cuts) -> Plan:
+    """Return the plan of documents that all have their labels: most streams, and nobody meets anybody."""
+    nodes = cast("list[bytes]", arrivals.nodes)
+    for name, labels in zip(arrivals.ids, nodes, strict=True):
+        room.learn(name, labels)
+    n_documents = len(nodes)
+    n_looks = (n_documents - cuts.until_look) // cuts.every + 1
+    nobody: list[WaitingDocument | None] = [None] * n_documents
+    order = list(range(n_documents))
+    return Plan(0, nobody, order, order, nobody, nodes, [room.census()] * n_looks)

@@ -133,7 +133,7 @@ class Processor:
         outcome = self.contest.outcome = Outcome(rejects=batch.rejects)
         config = self.config
         asks = config.stream.requests is not None
-        cuts = Cuts(self.contest.until_look, config.judge.every, config.refit.in_step, asks)
+        cuts = Cuts(self.contest.until_look, self.contest.every, config.refit.in_step, asks)
         for plan in plans(batch.arrivals, self.room, cuts):
             if isinstance(plan, Again):
                 self._learn_again(plan)
@@ -149,7 +149,7 @@ class Processor:
             self._ask(plan, batch, rows)
         versions = {name: self.line_up[name].version for name in self.line_up.names}
         taught = teach(self.line_up, self._charges, plan, rows)
-        n_lessons, n_documents = len(plan.lessons), len(plan.waiting)
+        n_lessons, n_documents = len(plan.places), len(plan.waiting)
         looks = iter(plan.looks)
         lesson = document = 0
         pieces: list[tuple[str, int]] = []  # who answered, up to which document
@@ -172,10 +172,7 @@ class Processor:
 
     def _count(self, plan: Plan, taught: Taught, first: int, last: int, champion: str) -> None:
         """Count some lessons: the loss served is that of the model that answered the document."""
-        served = [
-            champion if lesson.document is None else lesson.document.served
-            for lesson in plan.lessons[first:last]
-        ]
+        served = [champion if document is None else document.served for document in plan.taught[first:last]]
         losses = {name: each.losses[first:last] for name, each in taught.charged.items()}
         if len(set(served)) == 1:
             losses[SERVED] = losses[served[0]]

@@ -7,7 +7,8 @@ No clock is read here: a `ts` that came with the document goes out again with it
 """
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import msgspec
 
@@ -28,6 +29,7 @@ __all__ = [
     "Reject",
     "parse_document",
     "parse_record",
+    "parse_records",
 ]
 
 MAX_LINE_BYTES = 2**20
@@ -36,6 +38,7 @@ MAX_TS = 64  # characters, if it is text
 MAX_LABELS = 1_000
 MAX_FEATURES = 100_000
 MAX_VECTOR = 100_000
+TOGETHER = 64  # lines decoded at once; if one is bad they are all decoded again, one by one
 
 _RANGE = f"numbers must be finite and at most {LARGEST_FEATURE:.0e}: scale them"
 
@@ -115,7 +118,19 @@ class Reject(msgspec.Struct, frozen=True, gc=False):
     source: str | msgspec.UnsetType = msgspec.UNSET
 
 
+class _Plain(Document, frozen=True, gc=False):
+    """What nearly every record is: a text, or labels alone, within all limits; anything else is looked at."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID)]
+    text: str | None = None
+    features: None = None
+    vector: None = None
+    labels: Annotated[list[str], msgspec.Meta(max_length=MAX_LABELS)] | None = None
+    ts: None = None
+
+
 _decoder = msgspec.json.Decoder(Document)
+_plain_decoder = msgspec.json.Decoder(_Plain)
 _WORD_OF_JSON = re.compile(rb"(?<![\w\"])-?(NaN|Infinity)(?![\w\"])")
 
 
@@ -132,6 +147,42 @@ def parse_document(line: bytes, max_bytes: int = MAX_LINE_BYTES) -> Document:
     document = _decoded(line, max_bytes)
     _check(document)
     return document
+
+
+def parse_records(lines: Sequence[bytes]) -> list[Document | Label | RecordError]:
+    """Return what `parse_record` returns, or raises, for each line; together they take a third of the time.
+
+    >>> parse_records([b'{"id": "7", "text": "rates rise"}', b"{"])[1].reason
+    'not_json'
+    """
+    records: list[Document | Label | RecordError] = []
+    for first in range(0, len(lines), TOGETHER):
+        some = lines[first : first + TOGETHER]
+        records += _plain_records(some) or [_record_or_error(line) for line in some]
+    return records
+
+
+def _plain_records(lines: Sequence[bytes]) -> list[Document | Label | RecordError] | None:
+    """Return documents and labels if they are all plain, else None."""
+    data = b"\n".join(lines)
+    try:
+        if not data.isascii():
+            data.decode()
+        found = _plain_decoder.decode_lines(data)
+    except (UnicodeDecodeError, RecursionError, msgspec.DecodeError):
+        return None
+    if len(found) != len(lines) or len(data) > MAX_LINE_BYTES or not all([each.id.strip() for each in found]):
+        return None
+    if any([each.text is None and each.labels is None for each in found]):
+        return None
+    return [each if each.text is not None else Label(each.id, each.labels or []) for each in found]
+
+
+def _record_or_error(line: bytes) -> Document | Label | RecordError:
+    try:
+        return parse_record(line)
+    except RecordError as error:
+        return error
 
 
 def parse_record(line: bytes, max_bytes: int = MAX_LINE_BYTES) -> Document | Label:

@@ -11,11 +11,13 @@ import numpy as np
 
 from stream_hc.checks import whole_number
 from stream_hc.kernels import Doubles, Ints
+from stream_hc.kernels.scores import compare_losses, put_losses
 from stream_hc.runtime.events import Score
 from stream_hc.snapshot import register
 
 __all__ = ["SERVED", "Lead", "Scoreboard"]
 
+NO_LOSSES = np.zeros(0)
 SERVED = ""  # the column of what was published, whoever predicted it
 
 
@@ -57,22 +59,18 @@ class Scoreboard:
 
     def add(self, losses: Mapping[str, Doubles], n_documents: int) -> None:
         """Take the losses of the next documents; NaN, or no column, where a model did not predict."""
-        places = (self.n_scored + np.arange(n_documents)) % self.size
-        self.n_scored += n_documents
-        self.n_wrong += int(np.count_nonzero(losses.get(SERVED, np.zeros(0))))
+        at, self.n_scored = self.n_scored % self.size, self.n_scored + n_documents
+        self.n_wrong += int(np.count_nonzero(losses.get(SERVED, NO_LOSSES)))
         for name in losses.keys() - self._recent.keys():
             self._recent[name] = np.full(self.size, np.nan)
             self._sums[name] = 0, 0.0
-        # Of more documents than there are places, the last ones stay.
-        kept = slice(max(0, n_documents - self.size), None)
         for name, recent in self._recent.items():
+            count, total = self._sums[name]
             column = losses.get(name)
-            recent[places[kept]] = np.nan if column is None else column[kept]
-            if column is not None:
-                known = column[~np.isnan(column)]
-                count, total = self._sums[name]
-                total = float(np.cumsum(np.concatenate([[total], known]))[-1])  # one after the other
-                self._sums[name] = count + known.size, total
+            if column is None:
+                column = np.full(n_documents, np.nan)
+            more, total = put_losses(recent, at, column, total)
+            self._sums[name] = count + more, total
 
     def add_depths(self, depths: Ints, costs: Doubles) -> None:
         """Add what was charged at these depths to the sums by depth."""
@@ -88,17 +86,16 @@ class Scoreboard:
         if name not in self._recent or over not in self._recent:
             return Lead(0, 0.0, 0.0)
         n_last = min(self.n_scored, self.size if last is None else min(last, self.size))
-        places = (self.n_scored - n_last + np.arange(n_last)) % self.size
-        ours, theirs = self._recent[name][places], self._recent[over][places]
-        both = ~(np.isnan(ours) | np.isnan(theirs))
-        n_both = int(both.sum())
+        first = (self.n_scored - n_last) % self.size
+        n_both, level, mean, error = compare_losses(self._recent[name], self._recent[over], first, n_last)
         if n_both < 2:
             return Lead(n_both, 0.0, 0.0)
-        difference, level = (theirs - ours)[both], float(theirs[both].mean())
-        mean, spread = float(difference.mean()), float(difference.std(ddof=1))
         share = mean / level if level > 0.0 else 0.0 if mean == 0.0 else -np.inf
-        error = spread / np.sqrt(n_both)
         return Lead(n_both, share, mean / error if error > 0.0 else float(np.sign(mean)) * np.inf)
+
+    def count(self, name: str) -> int:
+        """Return how many documents a model was scored on."""
+        return self._sums.get(name, (0, 0.0))[0]
 
     def score(self, name: str) -> Score:
         """Return the mean loss of a model, over all and recently."""

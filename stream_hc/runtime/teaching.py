@@ -14,7 +14,8 @@ from stream_hc.learners.base import LabelRows, Predicted
 from stream_hc.runtime.batches import label_rows
 from stream_hc.runtime.charging import Charged, Charges
 from stream_hc.runtime.contenders import LineUp
-from stream_hc.runtime.planning import Lesson, Plan
+from stream_hc.runtime.planning import Plan
+from stream_hc.runtime.waiting import WaitingDocument
 from stream_hc.vectorize import Rows
 
 __all__ = ["Taught", "teach"]
@@ -34,7 +35,7 @@ class Taught(NamedTuple):
 
 def teach(line_up: LineUp, charges: Charges, plan: Plan, rows: Rows) -> Taught:
     """Let all models follow the plan. Writes the learners and the entries of the documents that wait."""
-    labels = label_rows([lesson.nodes for lesson in plan.lessons])
+    labels = label_rows(plan.nodes)
     predicted = {name: model.predict(rows) for name, model in line_up.fitted.items()}
     if plan.all_taught:
         for name, model in line_up.online.items():
@@ -45,7 +46,7 @@ def teach(line_up: LineUp, charges: Charges, plan: Plan, rows: Rows) -> Taught:
     for place, document in enumerate(plan.waiting):
         if document is not None:
             document.indices, document.values = indices[place], values[place]
-    taught = _lesson_rows(plan.lessons, indices, values)
+    taught = _lesson_rows(plan, indices, values)
     until = np.array(plan.until, np.int64)
     for name, model in line_up.online.items():
         predicted[name] = model.follow(rows, taught, labels, until)
@@ -54,39 +55,37 @@ def teach(line_up: LineUp, charges: Charges, plan: Plan, rows: Rows) -> Taught:
     for place, document in enumerate(plan.waiting):
         if document is not None:
             document.lineup, document.predicted = lineup, answers[place]
-    return Taught(predicted, taught, labels, _charged(charges, plan.lessons, labels, nodes))
+    return Taught(predicted, taught, labels, _charged(charges, plan, labels, nodes))
 
 
-def _lesson_rows(lessons: list[Lesson], indices: list[bytes], values: list[bytes]) -> Rows:
+def _lesson_rows(plan: Plan, indices: list[bytes], values: list[bytes]) -> Rows:
     """Return the features of the lessons: documents of the plan, or those that waited."""
-    columns = [
-        indices[lesson.place] if lesson.document is None else lesson.document.indices for lesson in lessons
-    ]
-    numbers = [
-        values[lesson.place] if lesson.document is None else lesson.document.values for lesson in lessons
-    ]
+    lessons = list(zip(plan.places, plan.taught, strict=True))
+    columns = [indices[place] if document is None else document.indices for place, document in lessons]
+    numbers = [values[place] if document is None else document.values for place, document in lessons]
     indptr, flat = label_rows(columns)
     return Rows(indptr, flat, np.frombuffer(b"".join(numbers), np.float32))
 
 
 def _charged(
-    charges: Charges, lessons: list[Lesson], labels: LabelRows, nodes: dict[str, list[bytes]]
+    charges: Charges, plan: Plan, labels: LabelRows, nodes: dict[str, list[bytes]]
 ) -> dict[str, Charged]:
     """Charge each model that is there, and those that answered and are gone, with their predictions."""
-    served = (lesson.document.served for lesson in lessons if lesson.document is not None)
-    charged: dict[str, Charged] = {}
     # What was predicted in this very plan is served by one of those that are there.
+    served = (document.served for document in plan.taught if document is not None)
+    charged: dict[str, Charged] = {}
     for name in dict.fromkeys([*nodes, *filter(None, served)]):
-        found = [_prediction(lesson, name, nodes) for lesson in lessons]
+        own = nodes.get(name)
+        found = [
+            _stored(document, name) if document is not None else None if own is None else own[place]
+            for place, document in zip(plan.places, plan.taught, strict=True)
+        ]
         is_known = np.array([each is not None for each in found], np.bool_)
         charged[name] = charges.charge(label_rows([each or b"" for each in found]), labels, is_known)
     return charged
 
 
-def _prediction(lesson: Lesson, name: str, nodes: dict[str, list[bytes]]) -> bytes | None:
-    document = lesson.document
-    if document is None:
-        return nodes[name][lesson.place] if name in nodes else None
+def _stored(document: WaitingDocument, name: str) -> bytes | None:
     return document.predicted[document.lineup.index(name)] if name in document.lineup else None
 
 

@@ -4,7 +4,7 @@ Only dictionaries and counters: what is learned from a pair is decided here, how
 Time is that of the last tick and never goes back, so the same records and ticks give the same pairs.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Self
 
@@ -15,7 +15,7 @@ from stream_hc.runtime.config import LabelsConfig
 from stream_hc.runtime.packing import packed_arrays, packed_texts, unpacked_arrays, unpacked_texts
 from stream_hc.snapshot import register
 
-__all__ = ["Census", "Early", "Learned", "Matched", "WaitingDocument", "WaitingRoom"]
+__all__ = ["Census", "Early", "Matched", "WaitingDocument", "WaitingRoom"]
 
 Outcome = Literal["joined", "expired", "orphan", "duplicate", "changed", "superseded"]
 
@@ -41,13 +41,6 @@ class Early(NamedTuple):
     """Labels without a document so far: since when, and their nodes (int32), closed upward."""
 
     since: float
-    nodes: bytes
-
-
-class Learned(NamedTuple):
-    """A document that was learned: the how many-th, and its nodes (int32), closed upward."""
-
-    number: int
     nodes: bytes
 
 
@@ -97,7 +90,10 @@ class WaitingRoom:
         self.n_learned = 0
         self._documents: OrderedDict[str, WaitingDocument] = OrderedDict()
         self._early: OrderedDict[str, Early] = OrderedDict()
-        self._learned: OrderedDict[str, Learned] = OrderedDict()
+        # Number and nodes of the documents learned last, and their ids in that order; an ordered dictionary
+        # would take three times as long.
+        self._learned: dict[str, tuple[int, bytes]] = {}
+        self._order: deque[str] = deque()
 
     def census(self) -> Census:
         """Return who is here, and what has become of the others."""
@@ -128,7 +124,7 @@ class WaitingRoom:
         if self._documents.pop(name, None) is not None:
             self.outcomes["superseded"] += 1
         document = self._documents[name] = WaitingDocument(self.now)
-        if len(self._documents) > self.config.documents:
+        while len(self._documents) > self.config.documents:  # they may be fewer than before a restart
             self._documents.popitem(last=False)
             self.outcomes["expired"] += 1
         return document
@@ -142,28 +138,33 @@ class WaitingRoom:
             return Matched(document)
         learned = self._learned.get(name)
         if learned is not None:
-            self.outcomes["duplicate" if learned.nodes == nodes else "changed"] += 1
-            if learned.nodes == nodes or self.config.changed == "ignore":
+            number, before = learned
+            self.outcomes["duplicate" if before == nodes else "changed"] += 1
+            if before == nodes or self.config.changed == "ignore":
                 return Matched()
-            self._learned[name] = learned._replace(nodes=nodes)
-            return Matched(again=learned.number)
+            self._learned[name] = number, nodes
+            return Matched(again=number)
         if name in self._early:
             self.outcomes["duplicate" if self._early[name].nodes == nodes else "changed"] += 1
             self._early[name] = self._early[name]._replace(nodes=nodes)
             return Matched()
         self._early[name] = Early(self.now, nodes)
-        if len(self._early) > self.config.early:
+        while len(self._early) > self.config.early:
             self._early.popitem(last=False)
             self.outcomes["orphan"] += 1
         return Matched()
 
     def learn(self, name: str, nodes: bytes) -> None:
         """Remember a document as learned."""
-        self._learned.pop(name, None)
-        self._learned[name] = Learned(self.n_learned, nodes)
-        self.n_learned += 1
-        if len(self._learned) > self.remembered:
-            self._learned.popitem(last=False)
+        number = self.n_learned
+        self._learned[name] = number, nodes
+        self._order.append(name)
+        self.n_learned = number + 1
+        if len(self._order) > self.remembered:
+            oldest = self._order.popleft()
+            # It may have been learned anew since, under the same id.
+            if self._learned[oldest][0] <= number - self.remembered:
+                del self._learned[oldest]
 
     def due(self, now: float) -> bool:
         """Tell whether something has waited too long by then."""
@@ -186,7 +187,13 @@ class WaitingRoom:
 
     def state(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and arrays."""
-        waiting, early, learned = self._documents.values(), self._early.values(), self._learned.values()
+        waiting, early = self._documents.values(), self._early.values()
+        first = self.n_learned - len(self._order)
+        # Of an id that was learned twice only the last time counts.
+        learned = [
+            self._learned[name][1] if self._learned[name][0] == first + place else None
+            for place, name in enumerate(self._order)
+        ]
         lineups = list(dict.fromkeys(document.lineup for document in waiting))
         place = {lineup: number for number, lineup in enumerate(lineups)}
         return {
@@ -209,9 +216,9 @@ class WaitingRoom:
             **packed_texts("early_ids", self._early),
             "early_since": np.array([labels.since for labels in early], np.float64),
             **packed_arrays("early_nodes", [labels.nodes for labels in early], np.int32),
-            **packed_texts("learned_ids", self._learned),
-            "learned_numbers": np.array([document.number for document in learned], np.int64),
-            **packed_arrays("learned_nodes", [document.nodes for document in learned], np.int32),
+            **packed_texts("learned_ids", self._order),
+            "learned_counts": np.array([nodes is not None for nodes in learned], np.bool_),
+            **packed_arrays("learned_nodes", [nodes or b"" for nodes in learned], np.int32),
         }
 
     @classmethod
@@ -239,9 +246,10 @@ class WaitingRoom:
         early = unpacked_texts("early_ids", state), state["early_since"].tolist()
         for name, since, nodes in zip(*early, unpacked_arrays("early_nodes", state, np.int32), strict=True):
             room._early[name] = Early(since, nodes)
-        learned = unpacked_texts("learned_ids", state), state["learned_numbers"].tolist()
-        for name, number, nodes in zip(
-            *learned, unpacked_arrays("learned_nodes", state, np.int32), strict=True
-        ):
-            room._learned[name] = Learned(number, nodes)
+        room._order.extend(unpacked_texts("learned_ids", state))
+        counts, first = state["learned_counts"].tolist(), room.n_learned - len(room._order)
+        learned = zip(room._order, counts, unpacked_arrays("learned_nodes", state, np.int32), strict=True)
+        for place, (name, is_last, nodes) in enumerate(learned):
+            if is_last:
+                room._learned[name] = first + place, nodes
         return room

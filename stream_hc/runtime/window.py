@@ -98,6 +98,12 @@ class Window:
         while self._blocks and self._blocks[0].first + self._blocks[0].n_rows <= self.end - self.size:
             self._blocks.popleft()
 
+    def skip(self, n_rows: int) -> None:
+        """Count documents that nobody will need, without keeping them."""
+        self._blocks.clear()
+        self._open, self._open_rows = [], 0
+        self.end += n_rows
+
     def row(self, number: int) -> Rows | None:
         """Return the features of a labelled document, or None if it has left the window."""
         if not self.end - len(self) <= number < self.end:

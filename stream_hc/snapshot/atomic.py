@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from stream_hc.snapshot.errors import SnapshotError
 
-__all__ = ["replacing"]
+__all__ = ["replacing", "sync_path"]
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
             os.unlink(temporary)
         raise
     try:
-        _sync_folder(folder)
+        sync_path(folder)
     except OSError as error:
         raise SnapshotError(
             f"written, but may not survive a power cut: its folder could not be synced: {error.strerror}"
@@ -81,8 +81,9 @@ def _remove_abandoned(folder: str, base: str) -> None:
                 os.close(descriptor)
 
 
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def sync_path(path: str) -> None:
+    """Wait until a file, or which names a folder has, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

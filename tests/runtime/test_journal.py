@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_hc.runtime import journal as module
-from stream_hc.runtime.journal import (
+from stream_hc.runtime.disk import (
     Batch,
     Command,
     Entry,
@@ -21,6 +20,7 @@ from stream_hc.runtime.journal import (
     RefitFailed,
     Tick,
 )
+from stream_hc.runtime.disk import journal as module
 
 COUNT = st.integers(0, 2**62)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

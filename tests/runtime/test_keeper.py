@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from stream_hc.runtime import keeper as module
-from stream_hc.runtime.keeper import Failed, Keeper, KeeperLocked, Loaded, Saved
+from stream_hc.runtime.disk import Failed, Keeper, KeeperLocked, Loaded, Saved, child, lock
 from stream_hc.snapshot import SnapshotError, load, register
 from stream_hc.snapshot import save as save_file
 from tests.conftest import ROOT
@@ -160,7 +159,7 @@ class TestSaving:
         code = f"""
 import atexit, os, signal, sys, threading, time
 sys.path.insert(0, {str(ROOT)!r})
-from stream_hc.runtime.keeper import Keeper
+from stream_hc.runtime.disk import Keeper
 from tests.runtime.test_keeper import kept, outcome
 atexit.register(print, "at exit")
 out, into = os.pipe()
@@ -199,7 +198,7 @@ class TestFailing:
             result = outcome(keeper)
             assert isinstance(result, Failed)
             assert result.problem.startswith("ValueError: invalid literal for int() with base 10: ")
-            assert len(result.problem.encode()) <= module.MAX_PROBLEM + 3
+            assert len(result.problem.encode()) <= child.MAX_PROBLEM + 3
             assert "\n" not in result.problem
         keeper.save_in_background(lambda: {"kept": object()}, {})  # type: ignore[dict-item,return-value]
         result = outcome(keeper)
@@ -323,7 +322,7 @@ class TestLoading:
 HOLDER = """
 import os, signal, sys, time
 sys.path.insert(0, sys.argv[1])
-from stream_hc.runtime.keeper import Keeper
+from stream_hc.runtime.disk import Keeper
 from tests.runtime.test_keeper import kept
 keeper = Keeper(sys.argv[2], 1)
 keeper.save_in_background(lambda: kept(1, lambda: time.sleep(60)), {})
@@ -334,7 +333,7 @@ time.sleep(60)
 
 class TestLock:
     def test_two_jobs_never_share_a_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "PATIENCE", 0.05)
+        monkeypatch.setattr(lock, "PATIENCE", 0.05)
         with Keeper(tmp_path, 1):
             pid = os.getpid()
             assert (tmp_path / "lock").read_text() == f"{pid}\n"

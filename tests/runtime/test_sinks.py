@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_hc.runtime.sinks import FileSink, SinkError
+from stream_hc.runtime.disk import FileSink, SinkError
 
 
 @given(st.lists(st.binary(max_size=20)), st.lists(st.binary(max_size=20)))

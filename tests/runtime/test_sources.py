@@ -17,9 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_hc.runtime import sources
-from stream_hc.runtime.jsonl import Line, LineReader
-from stream_hc.runtime.sources import Position, Source, SourceError, open_source, wait_for
+from stream_hc.runtime.disk import (
+    Position,
+    Source,
+    files,
+    following,
+    open_source,
+    positions,
+    sources,
+    wait_for,
+)
+from stream_hc.runtime.jsonl import Line, LineReader, SourceError
 
 MAX_BYTES = 20
 PIECES = st.lists(
@@ -56,8 +64,10 @@ def texts(source: Source) -> list[str]:
 @contextmanager
 def small(chunk: int, checked: int) -> Iterator[Path]:
     with (
-        patch.object(sources, "CHUNK", chunk),
-        patch.object(sources, "CHECKED", checked),
+        patch.object(files, "CHUNK", chunk),
+        patch.object(following, "CHUNK", chunk),
+        patch.object(positions, "CHUNK", chunk),
+        patch.object(positions, "CHECKED", checked),
         TemporaryDirectory() as folder,
     ):
         yield Path(folder)

@@ -148,7 +148,7 @@ def test_a_failure_leaves_the_old_file(place: str, old: Path, monkeypatch: pytes
 
 
 def test_a_folder_that_cannot_be_synced_is_reported(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atomic, "_sync_folder", no_space)
+    monkeypatch.setattr(atomic, "sync_path", no_space)
     with pytest.raises(SnapshotError, match="its folder could not be synced: No space left"):
         save(old, Bag(t=2))
     assert load(old).values == {"t": 2}

@@ -15,7 +15,7 @@ import msgspec
 
 from stream_hc.snapshot.atomic import replacing
 
-__all__ = ["Request", "post", "take"]
+__all__ = ["Request", "post", "remove", "take"]
 
 FOLDER = "commands"
 MAX_BYTES = 10_000
@@ -59,6 +59,11 @@ def take(state_folder: str | Path, done: Container[str] = ()) -> list[Request]:
                 wanted = msgspec.json.decode(path.read_bytes(), type=_Wanted)
                 requests.append(Request(name, wanted.what, wanted.model))
                 continue
-        with suppress(OSError):
-            path.unlink()
+        remove(state_folder, name)
     return requests
+
+
+def remove(state_folder: str | Path, name: str) -> None:
+    """Remove a request, if it is there."""
+    with suppress(OSError):
+        (Path(state_folder) / FOLDER / name).unlink()

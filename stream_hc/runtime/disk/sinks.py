@@ -7,6 +7,8 @@ import sys
 from contextlib import suppress
 from typing import Self
 
+from stream_hc.snapshot.atomic import sync_path
+
 __all__ = ["FileSink", "SinkError"]
 
 
@@ -91,7 +93,7 @@ class FileSink:
         try:
             os.fsync(self._descriptor)
             if self._new:
-                _sync_folder(os.path.dirname(os.path.abspath(self.path)))
+                sync_path(os.path.dirname(os.path.abspath(self.path)))
                 self._new = False
         except OSError as error:
             raise self._error("sync", error) from None
@@ -101,6 +103,7 @@ class FileSink:
         if self._own:
             self._own = False
             os.close(self._descriptor)
+            self._descriptor = -1  # whoever gets the number next must not find our lines
 
     def __enter__(self) -> Self:
         return self
@@ -129,11 +132,3 @@ class FileSink:
     def _error(self, action: str, error: OSError) -> SinkError:
         name = "standard output" if self.path == "-" else self.path
         return SinkError(f"{name}: cannot {action}: {error.strerror or error}")
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

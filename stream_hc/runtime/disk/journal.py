@@ -1,33 +1,22 @@
 """What a job decided and the records do not determine, in the order in which it happened.
 
-One JSON object a line: a running number, a checksum, the entry. A snapshot remembers the number of the last
-entry it includes; after a crash the entries behind it are followed again.
+A snapshot remembers the number of the last entry it includes; after a crash the entries behind it are
+followed again.
 """
 
 import os
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import BinaryIO, NamedTuple, Self
+from typing import BinaryIO, Self
 
 import msgspec
 
-from stream_hc.runtime.sinks import FileSink, SinkError
+from stream_hc.runtime.disk.entries import Entry, Numbered, RefitFailed, decoded, encoded
+from stream_hc.runtime.disk.sinks import FileSink, SinkError
 from stream_hc.snapshot import SnapshotError
 from stream_hc.snapshot.atomic import replacing
 
-__all__ = [
-    "Batch",
-    "Command",
-    "Entry",
-    "Journal",
-    "JournalError",
-    "Numbered",
-    "RefitDone",
-    "RefitFailed",
-    "Tick",
-]
+__all__ = ["Journal", "JournalError"]
 
 MAX_ENTRY = 2**16  # bytes of a line
 MAX_PROBLEM = 2_000  # characters
@@ -37,65 +26,6 @@ COPIED = 2**16  # bytes at a time
 
 class JournalError(ValueError):
     """A journal that cannot be written, or is damaged; the message names it."""
-
-
-class _Entry(msgspec.Struct, frozen=True, tag=str.lower, tag_field="kind"):
-    at: int  # records processed before it
-
-
-class Batch(_Entry, frozen=True):
-    """The next lines came from this source."""
-
-    source: str
-    lines: int
-
-
-class Tick(_Entry, frozen=True):
-    """The clock was read."""
-
-    now: float
-
-
-class RefitDone(_Entry, frozen=True):
-    """A fit has ended, and its model was taken."""
-
-    number: int
-
-
-class RefitFailed(_Entry, frozen=True):
-    """A fit has ended without a model."""
-
-    number: int
-    outcome: str
-    problem: str
-
-
-class Command(_Entry, frozen=True):
-    """Somebody asked for something; `name` is that of the request."""
-
-    what: str
-    model: str
-    name: str = ""
-
-
-Entry = Batch | Tick | RefitDone | RefitFailed | Command
-
-
-class Numbered(NamedTuple):
-    """An entry and its running number, counted from 1."""
-
-    number: int
-    entry: Entry
-
-
-class _Line(msgspec.Struct, frozen=True):
-    number: int
-    crc: int
-    entry: msgspec.Raw
-
-
-_line_decoder = msgspec.json.Decoder(_Line)
-_entry_decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
 
 
 class Journal:
@@ -123,6 +53,7 @@ class Journal:
     Examples
     --------
     >>> import tempfile
+    >>> from stream_hc.runtime.disk import Batch, Tick
     >>> with tempfile.TemporaryDirectory() as folder, Journal(f"{folder}/journal.jsonl") as journal:
     ...     numbers = [journal.append(Batch(0, "a", 7)), journal.append(Tick(7, 2.5), sync=True)]
     ...     list(journal.after(1))
@@ -142,8 +73,8 @@ class Journal:
         """Write an entry, to the disk if `sync`; return its number."""
         if isinstance(entry, RefitFailed) and len(entry.problem) > MAX_PROBLEM:
             entry = msgspec.structs.replace(entry, problem=f"{entry.problem[: MAX_PROBLEM - 1]}…")
-        number, content = self.last + 1, msgspec.json.encode(entry)
-        line = b'{"number":%d,"crc":%d,"entry":%s}\n' % (number, _crc(number, content), content)
+        number = self.last + 1
+        line = encoded(number, entry)
         if len(line) > MAX_ENTRY:
             raise JournalError(f"{self.path}: an entry of {len(line)} bytes, the limit is {MAX_ENTRY}")
         place = self._sink.length or 0
@@ -227,7 +158,7 @@ class Journal:
         damaged: int | None = None
         with self._opened() as file:
             for count, line in enumerate(_lines(file), 1):
-                found = _decode(line)
+                found = decoded(line)
                 if found is None or found.number <= self.last:
                     damaged = count if damaged is None else damaged
                 elif damaged is not None:
@@ -247,7 +178,7 @@ class Journal:
         with self._opened() as file:
             file.seek(place)
             for line in _lines(file):
-                found = _decode(line)
+                found = decoded(line)
                 if found is None or found.number >= number:
                     break
                 place += len(line)
@@ -259,7 +190,7 @@ class Journal:
             file.seek(place)
             while place < end:
                 line = file.readline(MAX_ENTRY)
-                found = _decode(line)
+                found = decoded(line)
                 if found is None:
                     raise JournalError(f"{self.path}: was changed by somebody else while it was read")
                 place += len(line)
@@ -275,17 +206,3 @@ class Journal:
 def _lines(file: BinaryIO) -> Iterator[bytes]:
     while line := file.readline(MAX_ENTRY):
         yield line
-
-
-def _crc(number: int, content: bytes) -> int:
-    return zlib.crc32(content, zlib.crc32(b"%d " % number))
-
-
-def _decode(line: bytes) -> Numbered | None:
-    """Return the entry of a line, or None if anything is wrong with it."""
-    if line.endswith(b"\n"):
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            found = _line_decoder.decode(line)
-            if found.crc == _crc(found.number, bytes(found.entry)):
-                return Numbered(found.number, _entry_decoder.decode(found.entry))
-    return None

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from stream_hc.runtime.sources import Position
+from stream_hc.runtime.disk.positions import Position
 
 __all__ = ["Place"]
 
@@ -13,11 +13,12 @@ KEY = "place"
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Positions of the sources, lengths of the outputs, and the number of the last entry of the journal."""
+    """Positions of the sources, lengths of the outputs, the last entry of the journal, and the newest fit."""
 
     positions: dict[str, Position | None] = {}
     lengths: dict[str, int] = {}
     journal: int = 0
+    fitted: int | None = None
 
     def extra(self) -> dict[str, str]:
         """Return it as what a snapshot carries beside its parts."""

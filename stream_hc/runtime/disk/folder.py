@@ -1,16 +1,18 @@
 """The state folder of a job: snapshots, the journal behind them, fitted models, and requests from outside."""
 
-import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from stream_hc.runtime import commands
 from stream_hc.runtime.config import StateConfig
-from stream_hc.runtime.journal import Entry, Journal, JournalError
-from stream_hc.runtime.keeper import Failed, Keeper, Loaded, Saved
-from stream_hc.runtime.place import Place
+from stream_hc.runtime.disk import commands
+from stream_hc.runtime.disk.entries import Entry, RefitDone
+from stream_hc.runtime.disk.journal import Journal, JournalError
+from stream_hc.runtime.disk.keeper import Failed, Keeper, Loaded, Saved
+from stream_hc.runtime.disk.place import Place
 from stream_hc.snapshot import SnapshotError, inspect
+from stream_hc.snapshot.atomic import sync_path
 
 __all__ = ["FITS", "StateFolder"]
 
@@ -47,8 +49,11 @@ class StateFolder:
             self.keeper.close()
             raise
         self.is_broken = False
-        self._journal_at = {number: _journal_of(self.keeper.path(number)) for number in self.keeper.numbers()}
-        self._saving = 0  # the last entry known to the snapshot that is being written
+        # Newer ones than the one that was loaded are damaged: nobody goes on from them.
+        newest = 0 if self.loaded is None else self.loaded.number
+        sound = [number for number in self.keeper.numbers() if number <= newest]
+        self._places = {number: _place_of(self.keeper.path(number)) for number in sound}
+        self._saving = Place()  # of the snapshot that is being written
 
     def write(self, entry: Entry, sync: bool = False) -> str | None:
         """Write a decision down before it is carried out; returns the problem if that is not possible."""
@@ -69,15 +74,22 @@ class StateFolder:
 
         def synced_parts() -> dict[str, Any]:
             for path in files:
-                _sync(path)
+                sync_path(path)
             return parts()
 
         self.keeper.save_in_background(synced_parts, place.extra())
-        self._saving = place.journal
+        self._saving = place
+        self.is_broken = False  # from here on the entries fit this snapshot
 
     def poll(self) -> Saved | Failed | None:
         """Tell, once, how saving in the background ended."""
-        result = self.keeper.poll()
+        return self._noted(self.keeper.poll())
+
+    def wait(self) -> Saved | Failed | None:
+        """Wait for saving in the background, if it is under way; answer as `poll` does."""
+        return self._noted(self.keeper.wait())
+
+    def _noted(self, result: Saved | Failed | None) -> Saved | Failed | None:
         if isinstance(result, Saved):
             self._saved(result.number, self._saving)
         return result
@@ -85,28 +97,46 @@ class StateFolder:
     def save(self, parts: dict[str, Any], place: Place, outputs: Iterable[str]) -> None:
         """Save here and now."""
         for path in outputs:
-            _sync(path)
-        self._saved(self.keeper.save(parts, place.extra()), place.journal)
+            sync_path(path)
+        number = self.keeper.save(parts, place.extra())
+        self.is_broken = False
+        self._saved(number, place)
 
-    def _saved(self, number: int, journal: int) -> None:
+    def _saved(self, number: int, place: Place) -> None:
         """Drop the entries that no snapshot needs any more."""
-        self._journal_at[number] = journal
         kept = self.keeper.numbers()
-        self._journal_at = {each: at for each, at in self._journal_at.items() if each in kept}
-        try:
-            self.journal.trim(min(self._journal_at.values(), default=0) + 1)
-            self.is_broken = False
-        except JournalError:
-            self.is_broken = True
+        self._places = {each: at for each, at in (self._places | {number: place}).items() if each in kept}
+        with suppress(JournalError):  # then it stays longer than need be
+            self.journal.trim(self.oldest_entry + 1)
 
     @property
     def oldest_entry(self) -> int:
-        """The number of the entry behind the oldest snapshot: models named after it are still needed."""
-        return min(self._journal_at.values(), default=0)
+        """The last entry that the oldest snapshot includes: models named after it are still needed."""
+        return min((place.journal for place in self._places.values()), default=0)
+
+    @property
+    def warm_fits(self) -> set[int]:
+        """The fits with which the next one began, or begins, behind one of the snapshots."""
+        return {place.fitted for place in self._places.values() if place.fitted is not None}
+
+    def fits_done(self) -> list[tuple[int, int]]:
+        """Return the fits that the snapshot in use includes and an older one does not, with their entries."""
+        found = []
+        with suppress(JournalError):  # entries are missing: nobody goes on from there
+            for number, entry in self.journal.after(self.oldest_entry):
+                if number > self.place.journal:
+                    break
+                if isinstance(entry, RefitDone):
+                    found.append((number, entry.number))
+        return found
 
     def requests(self, done: set[str]) -> list[commands.Request]:
         """Return what somebody asked for, but for what was `done`."""
         return commands.take(self.path, done)
+
+    def forget_request(self, name: str) -> None:
+        """Remove a request that was written down."""
+        commands.remove(self.path, name)
 
     def __enter__(self) -> Self:
         return self
@@ -116,17 +146,9 @@ class StateFolder:
         self.keeper.close()
 
 
-def _journal_of(path: str) -> int:
-    """Return the last entry that a snapshot includes; 0, which keeps them all, if it cannot be read."""
+def _place_of(path: str) -> Place:
+    """Return where a job stood; at the beginning, which keeps the whole journal, if that cannot be read."""
     try:
-        return Place.of(inspect(path).extra).journal
+        return Place.of(inspect(path).extra)
     except (SnapshotError, ValueError):
-        return 0
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        return Place()

@@ -8,10 +8,10 @@ from typing import Self
 import msgspec
 
 from stream_hc.runtime.config import Config
+from stream_hc.runtime.disk.sinks import FileSink
 from stream_hc.runtime.log import encode_line
 from stream_hc.runtime.outcome import Outcome
 from stream_hc.runtime.records import Reject
-from stream_hc.runtime.sinks import FileSink
 
 __all__ = ["LOG", "Outlets"]
 
