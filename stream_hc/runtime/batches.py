@@ -13,7 +13,7 @@ from stream_hc.runtime.preparing import Preparer
 from stream_hc.runtime.records import MAX_LINE_BYTES, Document, Label, RecordError, parse_records
 from stream_hc.vectorize import Rows
 
-__all__ = ["LABELS", "REJECTED", "Arrivals", "RecordBatch", "label_rows", "prepare_batch"]
+__all__ = ["LABELS", "REJECTED", "Arrivals", "RecordBatch", "arrivals_of", "label_rows", "prepare_batch"]
 
 LABELS, REJECTED = -1, -2
 
@@ -30,40 +30,43 @@ class Arrivals(NamedTuple):
     rows: list[int]
     nodes: list[bytes | None]
 
-    @property
-    def all_labelled(self) -> bool:
-        """Whether there are documents with labels and nothing else."""
-        return bool(self.rows) and min(self.rows) >= 0 and None not in self.nodes
-
 
 class RecordBatch(NamedTuple):
-    """The records of some lines: all of them in order, and what is wrong with some."""
+    """The records of some lines: all of them in order, and what is wrong with some.
+
+    Where they are all documents with labels, `arrivals` is None and `labels` are theirs: most streams are
+    such, and nobody has to look at each.
+    """
 
     n_lines: int
-    arrivals: Arrivals
     documents: Sequence[Document]
     rows: Rows
     rejects: list[tuple[Line, RecordError]]
+    arrivals: Arrivals | None
+    labels: LabelRows
 
 
 def prepare_batch(preparer: Preparer, lines: Sequence[Line]) -> RecordBatch:
     """Parse, check and vectorise; the vectorizer learns the texts of sound documents."""
     items = _parsed(lines, preparer)
+    labels = [item.labels for item in items if type(item) is Label]
     given = [item for item in items if isinstance(item, Document)]
     prepared = preparer.prepare(given)
-    of_documents = _slices(*as_rows(prepared.Y))
-    labelled = prepared.is_labelled.tolist()
-    labels = [item.labels for item in items if isinstance(item, Label)]
-    of_labels = _slices(*as_rows(preparer.taxonomy.encode(labels))) if labels else iter(())
-    if not labels and len(prepared.documents) == len(items):  # the usual case, and the one that must be quick
-        ids = [document.id for document in prepared.documents]
-        nodes = [each if is_given else None for each, is_given in zip(of_documents, labelled, strict=True)]
-        arrivals, rejects = Arrivals(ids, list(range(len(ids))), nodes), list[tuple[Line, RecordError]]()
-    else:
-        arrivals, rejects = _mixed(lines, items, prepared.errors, of_documents, labelled, of_labels)
-    X = prepared.X
-    rows = Rows(*as_rows(X), X.data)
-    return RecordBatch(len(lines), arrivals, prepared.documents, rows, rejects)
+    X, Y = prepared.X, LabelRows(*as_rows(prepared.Y))
+    arrivals, rejects = None, list[tuple[Line, RecordError]]()
+    if len(prepared.documents) < len(items) or not prepared.is_labelled.all():
+        of_labels = _slices(*as_rows(preparer.taxonomy.encode(labels))) if labels else iter(())
+        labelled = prepared.is_labelled.tolist()
+        arrivals, rejects = _mixed(lines, items, prepared.errors, _slices(*Y), labelled, of_labels)
+    return RecordBatch(len(lines), prepared.documents, Rows(*as_rows(X), X.data), rejects, arrivals, Y)
+
+
+def arrivals_of(batch: RecordBatch) -> Arrivals:
+    """Return the records in their turn, also where they are all alike."""
+    if batch.arrivals is not None:
+        return batch.arrivals
+    ids = [document.id for document in batch.documents]
+    return Arrivals(ids, list(range(len(ids))), list(_slices(*batch.labels)))
 
 
 def _mixed(
@@ -104,16 +107,15 @@ def label_rows(nodes: Sequence[bytes]) -> LabelRows:
 
 def _parsed(lines: Sequence[Line], preparer: Preparer) -> list[Document | Label | RecordError]:
     items = parse_records([line.data for line in lines])
-    for place, line in enumerate(lines):
-        item = items[place]
-        if line.too_long:
+    for place, is_too_long in enumerate([line.too_long for line in lines]):
+        if is_too_long:
             problem = f"more than {MAX_LINE_BYTES} bytes: split or shorten the document"
             items[place] = RecordError("line_too_long", problem)
-        elif isinstance(item, Label):
-            try:
-                preparer.check_labels(item.labels)
-            except RecordError as error:
-                items[place] = error
+    for place in [place for place, item in enumerate(items) if type(item) is Label]:
+        try:
+            preparer.check_labels(items[place].labels)  # type: ignore[union-attr]
+        except RecordError as error:
+            items[place] = error
     return items
 
 

@@ -5,9 +5,10 @@ Documents and labels find each other here, record by record; the models then wor
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from stream_hc.runtime.batches import LABELS, REJECTED, Arrivals
+from stream_hc.learners.base import LabelRows
+from stream_hc.runtime.batches import LABELS, REJECTED, RecordBatch, arrivals_of
 from stream_hc.runtime.waiting import Census, WaitingDocument, WaitingRoom
 
 __all__ = ["Again", "Cuts", "Plan", "plans"]
@@ -28,6 +29,8 @@ class Plan:
         negative); and its labels (int32).
     looks
         Who was waiting at each look.
+    labels
+        Given where every document has its labels and there is nothing else; `nodes` is empty then.
     """
 
     first: int
@@ -37,12 +40,7 @@ class Plan:
     taught: list[WaitingDocument | None] = field(default_factory=list)
     nodes: list[bytes] = field(default_factory=list)
     looks: list[Census] = field(default_factory=list)
-
-    @property
-    def all_taught(self) -> bool:
-        """Whether there is nothing but documents that have their labels."""
-        n_documents = len(self.waiting)
-        return self.places == list(range(n_documents)) and not any(self.waiting)
+    labels: LabelRows | None = None
 
 
 class Again(NamedTuple):
@@ -70,16 +68,16 @@ class Cuts(NamedTuple):
         return not (self.at_looks or self.at_lessons)
 
 
-def plans(arrivals: Arrivals, room: WaitingRoom, cuts: Cuts) -> Iterator[Plan | Again]:
+def plans(batch: RecordBatch, room: WaitingRoom, cuts: Cuts) -> Iterator[Plan | Again]:
     """Let the records meet in the room, and return what is to be done. Writes `room`.
 
     A plan also ends where a document is learned again.
     """
-    if cuts.allow_one_plan and not room.n_labels and arrivals.all_labelled:
-        yield _all_taught(arrivals, room, cuts)
+    if cuts.allow_one_plan and not room.n_labels and batch.arrivals is None:
+        yield _all_taught(batch, room, cuts)
         return
     plan, next_row, until_look = Plan(0), 0, cuts.until_look
-    for name, row, nodes in zip(*arrivals, strict=True):
+    for name, row, nodes in zip(*arrivals_of(batch), strict=True):
         if row == REJECTED:
             room.rejected[name] += 1
             continue
@@ -121,13 +119,11 @@ def plans(arrivals: Arrivals, room: WaitingRoom, cuts: Cuts) -> Iterator[Plan | 
     yield plan
 
 
-def _all_taught(arrivals: Arrivals, room: WaitingRoom, cuts: Cuts) -> Plan:
-    """Return the plan of documents that all have their labels: most streams, and nobody meets anybody."""
-    nodes = cast("list[bytes]", arrivals.nodes)
-    for name, labels in zip(arrivals.ids, nodes, strict=True):
-        room.learn(name, labels)
-    n_documents = len(nodes)
+def _all_taught(batch: RecordBatch, room: WaitingRoom, cuts: Cuts) -> Plan:
+    """Return the plan of documents that all have their labels: nobody meets anybody."""
+    n_documents = len(batch.documents)
+    room.learn_all([document.id for document in batch.documents], batch.labels)
     n_looks = (n_documents - cuts.until_look) // cuts.every + 1
     nobody: list[WaitingDocument | None] = [None] * n_documents
     order = list(range(n_documents))
-    return Plan(0, nobody, order, order, nobody, nodes, [room.census()] * n_looks)
+    return Plan(0, nobody, order, order, nobody, looks=[room.census()] * n_looks, labels=batch.labels)

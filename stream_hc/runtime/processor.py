@@ -134,7 +134,7 @@ class Processor:
         config = self.config
         asks = config.stream.requests is not None
         cuts = Cuts(self.contest.until_look, self.contest.every, config.refit.in_step, asks)
-        for plan in plans(batch.arrivals, self.room, cuts):
+        for plan in plans(batch, self.room, cuts):
             if isinstance(plan, Again):
                 self._learn_again(plan)
             else:
@@ -158,7 +158,7 @@ class Processor:
             next_lesson = min(n_lessons, lesson + until_look)
             ends_with_look = next_lesson - lesson == until_look
             next_document = bisect_left(plan.until, next_lesson) if ends_with_look else n_documents
-            for waiting in plan.waiting[document:next_document]:
+            for waiting in plan.waiting[document:next_document] if plan.labels is None else ():
                 if waiting is not None:
                     waiting.served = champion
             pieces.append((champion, next_document))
@@ -172,8 +172,11 @@ class Processor:
 
     def _count(self, plan: Plan, taught: Taught, first: int, last: int, champion: str) -> None:
         """Count some lessons: the loss served is that of the model that answered the document."""
-        served = [champion if document is None else document.served for document in plan.taught[first:last]]
         losses = {name: each.losses[first:last] for name, each in taught.charged.items()}
+        served = [champion]
+        if plan.labels is None:
+            documents = plan.taught[first:last]
+            served = [champion if document is None else document.served for document in documents]
         if len(set(served)) == 1:
             losses[SERVED] = losses[served[0]]
             charged = self._charges.depths(taught.charged[served[0]], first, last)

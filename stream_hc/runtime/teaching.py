@@ -35,9 +35,9 @@ class Taught(NamedTuple):
 
 def teach(line_up: LineUp, charges: Charges, plan: Plan, rows: Rows) -> Taught:
     """Let all models follow the plan. Writes the learners and the entries of the documents that wait."""
-    labels = label_rows(plan.nodes)
+    labels = label_rows(plan.nodes) if plan.labels is None else plan.labels
     predicted = {name: model.predict(rows) for name, model in line_up.fitted.items()}
-    if plan.all_taught:
+    if plan.labels is not None:
         for name, model in line_up.online.items():
             predicted[name] = model.predict_then_learn(rows, labels)
         charged = {name: charges.charge(each, labels) for name, each in predicted.items()}

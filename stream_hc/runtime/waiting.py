@@ -5,12 +5,14 @@ Time is that of the last tick and never goes back, so the same records and ticks
 """
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
 
+from stream_hc.learners.base import LabelRows
 from stream_hc.runtime.config import LabelsConfig
 from stream_hc.runtime.packing import packed_arrays, packed_texts, unpacked_arrays, unpacked_texts
 from stream_hc.snapshot import register
@@ -94,6 +96,7 @@ class WaitingRoom:
         # would take three times as long.
         self._learned: dict[str, tuple[int, bytes]] = {}
         self._order: deque[str] = deque()
+        self._unnoted: deque[tuple[int, Sequence[str], LabelRows]] = deque()  # learned after them
 
     def census(self) -> Census:
         """Return who is here, and what has become of the others."""
@@ -136,6 +139,7 @@ class WaitingRoom:
             self.outcomes["joined"] += 1
             self.learn(name, nodes)
             return Matched(document)
+        self._note_all()
         learned = self._learned.get(name)
         if learned is not None:
             number, before = learned
@@ -156,10 +160,31 @@ class WaitingRoom:
 
     def learn(self, name: str, nodes: bytes) -> None:
         """Remember a document as learned."""
-        number = self.n_learned
+        self._note_all()
+        self._note(name, nodes, self.n_learned)
+        self.n_learned += 1
+
+    def learn_all(self, names: Sequence[str], labels: LabelRows) -> None:
+        """Remember documents as learned; they are looked at one by one only when labels come on their own."""
+        self._unnoted.append((self.n_learned, names, labels))
+        self.n_learned += len(names)
+        # If so many came later, nothing older counts any more.
+        while self.n_learned - self._unnoted[0][0] - len(self._unnoted[0][1]) >= self.remembered:
+            self._unnoted.popleft()
+            self._learned.clear()
+            self._order.clear()
+
+    def _note_all(self) -> None:
+        while self._unnoted:
+            number, names, labels = self._unnoted.popleft()
+            data, ends = labels.nodes.tobytes(), (labels.indptr * 4).tolist()
+            for name, (begin, end) in zip(names, pairwise(ends), strict=True):
+                self._note(name, data[begin:end], number)
+                number += 1
+
+    def _note(self, name: str, nodes: bytes, number: int) -> None:
         self._learned[name] = number, nodes
         self._order.append(name)
-        self.n_learned = number + 1
         if len(self._order) > self.remembered:
             oldest = self._order.popleft()
             # It may have been learned anew since, under the same id.
@@ -187,6 +212,7 @@ class WaitingRoom:
 
     def state(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and arrays."""
+        self._note_all()
         waiting, early = self._documents.values(), self._early.values()
         first = self.n_learned - len(self._order)
         # Of an id that was learned twice only the last time counts.

@@ -183,6 +183,33 @@ def test_batches_and_restarts_make_no_difference(cuts, stops):
     assert snapshot.dump_bytes(other.parts()) == snapshot.dump_bytes(calm.parts())
 
 
+@pytest.mark.parametrize("remembered", [30, 1000])
+def test_labels_at_once_and_then_others_for_the_same_documents(remembered):
+    """Documents that have their labels take a shorter way; whoever labels them again must not notice."""
+    data = news(150, seed=7)
+    at_once = [
+        {"id": name, "text": str(text), "labels": sorted(labels)}
+        for name, text, labels in zip(data.ids, data.documents, data.labels, strict=True)
+    ]
+    again = [{"id": name, "labels": ["sport"]} for name in data.ids[::5]]
+    lines = lines_of([*at_once, *again, *at_once[:3], *again])
+    kinds = (HAROW, NodePA)
+    config = configured(
+        kinds,
+        labels=LabelsConfig(changed="learn"),
+        refit=RefitConfig(window=remembered, least=1),
+        judge=JudgeConfig(sample=40, least=10, every=10, margin=0.0, sureness=0.0),
+    )
+    whole, parts, ones = (Processor(TREE, learners(*kinds), config=config) for _ in range(3))
+    expected = [whole.process(lines)]
+    outcomes = in_batches(parts, lines, [40, 77, 149, 151, 180])
+    singles = in_batches(ones, lines, range(1, len(lines)))
+    assert whole.room.outcomes["changed"] > 5
+    assert answers_of(singles) == answers_of(outcomes) == answers_of(expected)
+    states = [snapshot.dump_bytes(each.parts()) for each in (whole, parts, ones)]
+    assert states[0] == states[1] == states[2]
+
+
 def test_a_poisoned_record_of_every_kind_changes_nothing():
     kinds = (HAROW,)
     clean = lines_of(delayed(news(30), 5))

@@ -170,7 +170,7 @@ class JudgeConfig(Table, frozen=True):
     margin
         By which share of the champion's H-loss another model must be ahead.
     sureness
-        By how many standard errors of the difference it must be ahead, too.
+        By how many standard errors of the difference it must be ahead, too; half as many to go back.
     every
         Labelled documents between two looks.
     """
@@ -179,7 +179,7 @@ class JudgeConfig(Table, frozen=True):
     sample: Count = 1_000
     least: Count = 200
     margin: Share = 0.01
-    sureness: Annotated[float, Meta(ge=0, le=1e9)] = 1.0
+    sureness: Annotated[float, Meta(ge=0, le=1e9)] = 2.0
     every: Count = 50
 
 
