@@ -5,7 +5,7 @@ BENCH_VENV ?= .venv-bench
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-guard format clean
+.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-runtime bench-guard format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -75,6 +75,9 @@ bench-deep: $(BENCH_VENV)/.bench  ## large taxonomies beside the peers, written 
 
 bench-maxmargin: $(BENCH_VENV)/.bench  ## H-M³ beside liblinear, written to docs/max-margin-speed.md
 	$(BENCH_VENV)/bin/python -m bench.maxmargin
+
+bench-runtime: $(VENV)/.dev  ## where the time of the runtime goes, written to docs/runtime-speed.md
+	$(BIN)/python -m bench.runtime
 
 bench-guard: $(VENV)/.dev  ## fails where we have become half as fast, compared with others in the same run
 	$(BIN)/python -m bench.guard

@@ -41,7 +41,8 @@ class DriftDetector:
     def update(self, losses: Doubles) -> bool:
         """Take losses one after the other; tell whether the mean has changed for the worse among them."""
         grown = False
-        for loss in losses.tolist():
+        # ADWIN's bound holds for numbers between 0 and 1.
+        for loss in (losses / (1.0 + losses)).tolist():
             if len(self._seen) == REMEMBERED:
                 self._begin(self._seen[REMEMBERED // 2 :])
             before = self._adwin.estimation
