@@ -51,12 +51,13 @@ soak: $(VENV)/.dev  ## what takes minutes: large models against a direct solve
 readme: $(VENV)/.dev  ## renew the table and the pictures of the README
 	$(BIN)/python docs/renew.py
 
-pages: $(VENV)/.dev  ## renew the pages about second order, calibration, paths and max-margin (real sets, an hour)
+pages: $(VENV)/.dev  ## renew the pages about second order, calibration, paths, max-margin and the runtime (an hour)
 	$(BIN)/python docs/second_order.py
 	$(BIN)/python docs/label_budget.py
 	$(BIN)/python docs/calibration.py
 	$(BIN)/python docs/paths.py
 	$(BIN)/python docs/maxmargin.py
+	$(BIN)/python docs/runtime.py
 	$(BIN)/python -m bench.hrls_budget
 
 # The peers live apart: nothing of ours should come to need them. fastText is compiled: a C++ compiler is needed.
