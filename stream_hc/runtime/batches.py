@@ -78,25 +78,32 @@ def _mixed(
     of_labels: Iterator[bytes],
 ) -> tuple[Arrivals, list[tuple[Line, RecordError]]]:
     """Put documents, labels and what cannot be used in their order."""
-    arrivals, rejects = Arrivals([], [], []), list[tuple[Line, RecordError]]()
+    ids, rows, nodes = list[str](), list[int](), list[bytes | None]()
+    rejects = list[tuple[Line, RecordError]]()
     place = row = 0
-    for line, item in zip(lines, items, strict=True):
+    for number, item in enumerate(items):
+        if type(item) is Label:
+            ids.append(item.id)
+            rows.append(LABELS)
+            nodes.append(next(of_labels))
+            continue
         error = item if isinstance(item, RecordError) else None
-        if isinstance(item, Document):
-            error, place = errors.get(place), place + 1
-        if error is not None:
-            rejects.append((line, error))
-            arrived: tuple[str, int, bytes | None] = (error.reason, REJECTED, None)
-        elif isinstance(item, Label):
-            arrived = item.id, LABELS, next(of_labels)
-        else:
+        if error is None and errors:
+            error = errors.get(place)
+        if error is None:
             assert isinstance(item, Document)
-            nodes = next(of_documents)
-            arrived, row = (item.id, row, nodes if labelled[row] else None), row + 1
-        arrivals.ids.append(arrived[0])
-        arrivals.rows.append(arrived[1])
-        arrivals.nodes.append(arrived[2])
-    return arrivals, rejects
+            own = next(of_documents)
+            ids.append(item.id)
+            rows.append(row)
+            nodes.append(own if labelled[row] else None)
+            row += 1
+        else:
+            rejects.append((lines[number], error))
+            ids.append(error.reason)
+            rows.append(REJECTED)
+            nodes.append(None)
+        place += error is not item
+    return Arrivals(ids, rows, nodes), rejects
 
 
 def label_rows(nodes: Sequence[bytes]) -> LabelRows:

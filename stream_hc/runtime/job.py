@@ -291,9 +291,9 @@ class Job:
         if finished.model is None:
             self._watcher.note(f"fit {finished.number} {finished.outcome}: {finished.problem}")
             failed = RefitFailed(self._taken, finished.number, finished.outcome, finished.problem)
-            self._decide(failed, sync=True)
+            self._decide(failed)
         else:
-            self._decide(RefitDone(self._taken, finished.number), sync=True, model=finished.model)
+            self._decide(RefitDone(self._taken, finished.number), model=finished.model)
 
     def _decide(self, entry: Entry, sync: bool = False, model: HM3 | None = None) -> None:
         """Write down what was not in the records, and carry it out."""

@@ -70,7 +70,7 @@ class Scoreboard:
             if column is None:
                 column = np.full(n_documents, np.nan)
             more, total = put_losses(recent, at, column, total)
-            self._sums[name] = count + more, total
+            self._sums[name] = count + more, float(total)  # without a compiler it is a number of numpy
 
     def add_depths(self, depths: Ints, costs: Doubles) -> None:
         """Add what was charged at these depths to the sums by depth."""

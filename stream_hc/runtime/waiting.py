@@ -32,11 +32,13 @@ class WaitingDocument:
 
     def __init__(self, since: float) -> None:
         self.since = since
-        self.indices = b""  # int32
-        self.values = b""  # float32
-        self.lineup: tuple[str, ...] = ()
         self.served = ""
-        self.predicted: tuple[bytes, ...] = ()  # int32 each
+
+    # Filled in when all models have predicted it.
+    indices: bytes  # int32
+    values: bytes  # float32
+    lineup: tuple[str, ...]
+    predicted: tuple[bytes, ...]  # int32 each
 
 
 class Early(NamedTuple):
@@ -60,6 +62,9 @@ class Matched(NamedTuple):
 
     document: WaitingDocument | None = None
     again: int | None = None
+
+
+UNMATCHED = Matched()
 
 
 @register
@@ -145,18 +150,18 @@ class WaitingRoom:
             number, before = learned
             self.outcomes["duplicate" if before == nodes else "changed"] += 1
             if before == nodes or self.config.changed == "ignore":
-                return Matched()
+                return UNMATCHED
             self._learned[name] = number, nodes
             return Matched(again=number)
         if name in self._early:
             self.outcomes["duplicate" if self._early[name].nodes == nodes else "changed"] += 1
             self._early[name] = self._early[name]._replace(nodes=nodes)
-            return Matched()
+            return UNMATCHED
         self._early[name] = Early(self.now, nodes)
         while len(self._early) > self.config.early:
             self._early.popitem(last=False)
             self.outcomes["orphan"] += 1
-        return Matched()
+        return UNMATCHED
 
     def learn(self, name: str, nodes: bytes) -> None:
         """Remember a document as learned."""

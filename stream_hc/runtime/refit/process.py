@@ -1,5 +1,6 @@
 """One fit in another process, looked after by a thread: it saves the window, watches, and loads the model."""
 
+import _thread
 import os
 import select
 import signal
@@ -69,9 +70,9 @@ class RefitJob:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
         self._is_over = threading.Event()
-        # A daemon: at the end of the interpreter nobody waits for it, `stop` is called instead.
-        self._thread = threading.Thread(target=self._run, name=f"refit-{self.number}", daemon=True)
-        self._thread.start()
+        # `Thread.start` would wait until the thread runs, which takes its time while another one is busy.
+        # Like a daemon, nobody waits for it at the end of the interpreter: `stop` is called instead.
+        _thread.start_new_thread(self._run, ())
 
     def wait(self, timeout: float | None) -> Finished | None:
         """Return how it ended, or None if that takes longer than `timeout` seconds."""
@@ -83,7 +84,7 @@ class RefitJob:
         with self._lock:
             self._is_stopped = True
         self._kill()
-        self._thread.join()
+        self._is_over.wait()
 
     def _run(self) -> None:
         model: HM3 | None = None
