@@ -6,16 +6,12 @@ same answers and the same state, to the last bit, however the records are cut in
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import groupby, pairwise
-from operator import itemgetter
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from stream_hc.learners import OnlineLearner, SecondOrderLearner
+from stream_hc.learners import OnlineLearner
 from stream_hc.maxmargin import HM3
-from stream_hc.runtime.answers import Answers, Signature
 from stream_hc.runtime.batches import RecordBatch, label_rows, prepare_batch
 from stream_hc.runtime.charging import Charges
 from stream_hc.runtime.config import Config
@@ -27,14 +23,14 @@ from stream_hc.runtime.outcome import Fitted, Outcome
 from stream_hc.runtime.planning import Again, Cuts, Plan, plans
 from stream_hc.runtime.preparing import Preparer
 from stream_hc.runtime.progress import Progress
-from stream_hc.runtime.records import LabelRequest
+from stream_hc.runtime.publishing import Publisher
 from stream_hc.runtime.scoring import SERVED, Scoreboard
 from stream_hc.runtime.teaching import Taught, teach
 from stream_hc.runtime.waiting import WaitingRoom
 from stream_hc.runtime.window import Window, sliced_labels
 from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
-from stream_hc.vectorize import Rows, SequenceVectorizer, TextVectorizer, sliced
+from stream_hc.vectorize import SequenceVectorizer, TextVectorizer, sliced
 
 __all__ = ["Processor"]
 
@@ -113,7 +109,7 @@ class Processor:
         self.room = room
         self.contest = Contest(learners, self.config, parts, room, fetch)
         self.progress, self.line_up = self.contest.progress, self.contest.line_up
-        self._signatures: dict[str, Signature] = {}
+        self._publisher = Publisher(self.taxonomy)
 
     # Records
 
@@ -146,8 +142,9 @@ class Processor:
         """Let all models follow the plan; publish answers and count losses from one look to the next."""
         rows = sliced(batch.rows, plan.first, plan.first + len(plan.waiting))
         if self.config.stream.requests is not None:
-            self._ask(plan, batch, rows)
-        versions = {name: self.line_up[name].version for name in self.line_up.names}
+            self.contest.outcome.requests += self._publisher.requests(self.line_up, plan, batch, rows)
+        online = self.line_up.online
+        versions = {name: (self.line_up[name].version, name in online) for name in self.line_up.names}
         taught = teach(self.line_up, self._charges, plan, rows)
         n_lessons, n_documents = len(plan.places), len(plan.waiting)
         looks = iter(plan.looks)
@@ -168,7 +165,7 @@ class Processor:
             if ends_with_look:
                 self.contest.look(next(looks))
             lesson, document = next_lesson, next_document
-        self._publish(pieces, plan, batch, taught, versions)
+        self.contest.outcome.answers += self._publisher.answers(pieces, plan, batch, taught, versions)
 
     def _count(self, plan: Plan, taught: Taught, first: int, last: int, champion: str) -> None:
         """Count some lessons: the loss served is that of the model that answered the document."""
@@ -201,51 +198,6 @@ class Processor:
             for model in self.line_up.online.values():
                 model.predict_then_learn(rows, labels)
             self.contest.window.relabel(run.number, labels.nodes)
-
-    def _publish(
-        self,
-        pieces: list[tuple[str, int]],
-        plan: Plan,
-        batch: RecordBatch,
-        taught: Taught,
-        versions: dict[str, int],
-    ) -> None:
-        """Answer the documents of a plan, each by the model that was the champion then."""
-        until, first = np.array(plan.until, np.int64), 0
-        for name, group in groupby(pieces, key=itemgetter(0)):
-            last = max(document for _, document in group)
-            if first == last:
-                continue
-            learns = name in self.line_up.online
-            model = name if learns else FittedModel.model
-            if model not in self._signatures:
-                self._signatures[model] = Signature(self.taxonomy, model)
-            scored = sliced(Rows(*taught.predicted[name]), first, last)
-            documents = batch.documents[plan.first + first : plan.first + last]
-            answers = Answers(
-                self._signatures[model], documents, scored, versions[name] + learns * until[first:last]
-            )
-            self.contest.outcome.answers.append(answers)
-            first = last
-
-    def _ask(self, plan: Plan, batch: RecordBatch, rows: Rows) -> None:
-        """Request labels for documents without, where a learner that knows doubt would learn from them."""
-        asking = [each.learner for each in self.line_up.online.values()]
-        learner = next((each for each in asking if isinstance(each, SecondOrderLearner)), None)
-        places = [place for place, waiting in enumerate(plan.waiting) if waiting is not None]
-        if learner is None or not places:
-            return
-        shape = (rows.indptr.size - 1, learner.n_features)
-        asked = learner.query_many(csr_array((rows.values, rows.indices, rows.indptr), shape=shape)[places])
-        names = self.taxonomy.nodes
-        for place, (begin, end) in zip(places, pairwise(asked.indptr.tolist()), strict=True):
-            if begin < end:
-                nodes = [names[node] for node in asked.indices[begin:end]]
-                margins = np.round(asked.data[begin:end].astype(np.float64), 6).tolist()
-                request = LabelRequest(
-                    batch.documents[plan.first + place].id, dict(zip(nodes, margins, strict=True))
-                )
-                self.contest.outcome.requests.append(request)
 
     # What comes beside records
 
