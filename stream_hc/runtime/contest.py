@@ -104,7 +104,7 @@ class Contest:
             and progress.labelled >= request.window.end + config.refit.lag
         ):
             self.finish(fetch(request))
-        if config.judge.enabled:
+        if config.judge.enabled and progress.labelled >= progress.held_until:
             self.line_up.judge()
         self.ask_for_a_fit()
         if progress.labelled % (config.judge.every * LOOKS_A_STANDING) == 0:
@@ -153,12 +153,18 @@ class Contest:
         if name not in self.line_up:
             raise ValueError(f"there is no model {name}: choose one of {', '.join(self.line_up.names)}")
         self.line_up.put(name, "promoted", "on request")
+        self._hold()
 
     def rollback(self) -> None:
         """Let the model before answer again because somebody says so; `ValueError` if there is none."""
         if self.progress.previous is None:
             raise ValueError(f"{self.line_up.champion} has replaced no model that is still there")
         self.line_up.put(self.progress.previous, "rollback", "on request")
+        self._hold()
+
+    def _hold(self) -> None:
+        """Let nobody undo a request before there are labels for what came of it."""
+        self.progress.held_until = self.progress.labelled + self._config.judge.sample
 
     def standing(self, census: Census | None = None) -> Standing:
         """Return where everything stands; the census is that of now unless given."""

@@ -28,6 +28,8 @@ class Progress(msgspec.Struct):
         Processed so far; `labelled` counts those learned.
     champion, previous, swapped_at
         Who answers, whom it replaced, after how many scored documents.
+    held_until
+        After so many labelled documents models are judged again: somebody asked for the champion.
     outstanding
         The fit that is under way.
     fits
@@ -52,6 +54,7 @@ class Progress(msgspec.Struct):
     labelled: int = 0
     previous: str | None = None
     swapped_at: int = 0
+    held_until: int = 0
     outstanding: Outstanding | None = None
     fits: int = 0
     fitted: int | None = None

@@ -5,22 +5,22 @@ disk, with writes also half done. At the chosen one, and at every point behind i
 code that would touch the disk does not, as after `kill -9`.
 """
 
+import json
 import os
-import random
+import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
-import numpy as np
-from scipy.sparse import csr_array
+import msgspec
 
-from stream_hc import HM3, Taxonomy, snapshot
-from stream_hc.runtime import commands
+from stream_hc import Taxonomy, snapshot
 from stream_hc.runtime import job as job_module
 from stream_hc.runtime.building import build_processor
 from stream_hc.runtime.config import (
@@ -34,26 +34,23 @@ from stream_hc.runtime.config import (
 )
 from stream_hc.runtime.contenders import LineUp
 from stream_hc.runtime.contest import Contest
-from stream_hc.runtime.folder import StateFolder
-from stream_hc.runtime.job import Job, Watcher
-from stream_hc.runtime.journal import Journal
-from stream_hc.runtime.keeper import Keeper
-from stream_hc.runtime.outcome import FitRequest, Fitted
-from stream_hc.runtime.outlets import Outlets
-from stream_hc.runtime.pipeline import Processed
+from stream_hc.runtime.disk import Journal, Keeper, Outlets, Source, StateFolder, commands
+from stream_hc.runtime.job import Job
 from stream_hc.runtime.processor import Processor
-from stream_hc.runtime.sources import Source
+from stream_hc.runtime.refit import Finished, Refitter, worker
+from stream_hc.runtime.refit.files import FitFiles, Task
 from tests.runtime.streams import jumbled, lines_of, news
 
 __all__ = [
     "Crash",
     "Points",
+    "RefitterHere",
     "SteppedJob",
     "configured",
-    "fit_here",
     "results",
     "run_with_crashes",
     "running",
+    "serve",
     "write_stream",
 ]
 
@@ -85,13 +82,14 @@ class Crash(BaseException):
 
 
 class Points:
-    """Counts the points that were reached, and ends the job at number `at`."""
+    """Counts the points that were reached; ends the job at number `at`, or the how many-th of a name."""
 
-    def __init__(self, at: int | None = None) -> None:
+    def __init__(self, at: int | tuple[str, int] | None = None) -> None:
         self.names: Counter[str] = Counter()
         self.at = at
         self.count = 0
         self.is_dead = False
+        self.died_at = ""
         self._lock = threading.Lock()  # batches are applied in a thread
 
     def reach(self, name: str, last_breath: Callable[[], object] = lambda: None) -> None:
@@ -99,10 +97,10 @@ class Points:
             if not self.is_dead:
                 self.count += 1
                 self.names[name] += 1
-                if self.count != self.at:
+                if self.at not in (self.count, (name, self.names[name])):
                     return
                 last_breath()
-                self.is_dead = True
+                self.is_dead, self.died_at = True, name
             raise Crash(name)
 
     @contextmanager
@@ -148,43 +146,67 @@ class Points:
         return wrapped
 
 
-def fit_here(request: FitRequest, taxonomy: Taxonomy) -> Fitted:
-    """Fit in this process, quickly: the same request gives the same model."""
-    rows, n_features = request.window.arrays(), request.window.n_features
-    X = csr_array((rows.values, rows.indices, rows.indptr), shape=(rows.numbers.size, n_features))
-    on = np.ones(rows.label_nodes.size, np.bool_)
-    Y = csr_array((on, rows.label_nodes, rows.label_ptr), shape=(rows.numbers.size, len(taxonomy)))
-    model = HM3(taxonomy, n_features=n_features, tol=0.5, max_epochs=3, seed=request.number)
-    return Fitted(request.number, model.fit(X, Y))
+class RefitterHere(Refitter):
+    """Fits in this process what the worker would fit, and tells of it when it was asked `patience` times."""
+
+    def __init__(self, folder: Path, config: RefitConfig, patience: Callable[[], int] = lambda: 0) -> None:
+        super().__init__(folder, config)
+        self.patience = patience
+        self.left = 0
+        self.number: int | None = None
+
+    def start(self, number: int, window: Any, warm: int | None) -> None:
+        assert self.number is None
+        files = FitFiles(self.folder, number)
+        files.remove(keep_model=False)
+        snapshot.save(files.window, {"window": window})
+        worker.fit(self.folder, Task.of(number, warm, self.config))
+        files.remove(keep_model=True)
+        self.number, self.left = number, self.patience()
+
+    def poll(self) -> Finished | None:
+        self.left -= 1
+        return self.wait() if self.number is not None and self.left < 0 else None
+
+    def wait(self, timeout: float | None = None) -> Finished:
+        assert self.number is not None
+        number, self.number = self.number, None
+        return Finished(number, "done", 0.0, self.load(number))
+
+    def stop(self) -> None:
+        self.number = None
+
+    def forget(self, numbers_to_keep: set[int]) -> None:
+        super().forget(numbers_to_keep if self.number is None else {*numbers_to_keep, self.number})
 
 
 class SteppedJob(Job):
-    """A job in small steps that looks around at each, whose time is told by the records."""
+    """A job in small steps that looks around at each, whose time is told by the records.
+
+    After so many records somebody asks for a model, once: `asked` outlives the job.
+    """
 
     step = 11
 
-    def __init__(self, config: Config, taxonomy: Taxonomy, **named: Any) -> None:
+    def __init__(
+        self, config: Config, taxonomy: Taxonomy, asked: dict[int, str] | None = None, **named: Any
+    ) -> None:
         named.setdefault("clock", lambda: 1000.0 + self._taken // 40 * 30)
         super().__init__(config, partial(build_processor, config, taxonomy), **named)
-        self.tree = taxonomy
+        self.asked = {} if asked is None else asked
+
+    def _look_around(self) -> None:
+        for records in [records for records in self.asked if self._taken >= records]:
+            assert self._state is not None
+            request = self._state.path / commands.FOLDER / f"{records:020d}-12345678.json"
+            request.parent.mkdir(exist_ok=True)
+            # Not by `post`, whose steps would count: it is another process that asks.
+            request.write_text(json.dumps({"what": "promote", "model": self.asked.pop(records)}))
+        super()._look_around()
 
     def _most(self) -> int | None:
         most = super()._most()
         return self.step if most is None else min(self.step, most)
-
-    def _fetch(self, request: FitRequest) -> Fitted:
-        return fit_here(request, self.tree)
-
-
-class Poster(Watcher):
-    """Asks for a model now and then, each time once, however often the job dies."""
-
-    def __init__(self, folder: Path, at: dict[int, str]) -> None:
-        self.folder, self.at = folder, dict(at)
-
-    def processed(self, job: Job, done: Processed) -> None:
-        for records in [records for records in self.at if job._taken >= records]:
-            commands.post(self.folder, "promote", self.at.pop(records))
 
 
 def configured(folder: Path, **tables: Any) -> Config:
@@ -197,16 +219,16 @@ def configured(folder: Path, **tables: Any) -> Config:
     )
     given = {
         "stream": stream,
-        "model": ModelConfig(learners=["h-rls", "node-pa"], n_features=2**10),
+        "model": ModelConfig(learners=["perceptron", "node-pa", "h-rls"], n_features=2**10),
         "labels": LabelsConfig(documents=60, early=9, seconds=100.0, changed="learn"),
-        "refit": RefitConfig(enabled=True, window=60, least=30, every=40, lag=10, in_step=True),
-        "judge": JudgeConfig(sample=40, least=10, every=5, margin=0.0, sureness=0.0),
+        "refit": RefitConfig(enabled=True, window=50, least=20, every=20, lag=10, tol=0.5, in_step=True),
+        "judge": JudgeConfig(sample=20, least=10, every=5, margin=0.0, sureness=0.0),
         "state": StateConfig(folder=str(folder / "state"), keep=2, every=37, seconds=None),
     }
     return Config(**(given | tables))
 
 
-def write_stream(folder: Path, n_documents: int = 150, split: bool = False) -> Taxonomy:
+def write_stream(folder: Path, n_documents: int = 120, split: bool = False) -> Taxonomy:
     """Write a jumbled stream, on demand with the labels in a file of their own; return its taxonomy."""
     folder.mkdir(exist_ok=True)
     data = news(n_documents, seed=5)
@@ -226,8 +248,8 @@ def results(folder: Path) -> dict[str, bytes]:
 
 
 @contextmanager
-def running() -> Iterator[None]:
-    """Let jobs look around at every step and save their snapshots here and now."""
+def running(patience: Callable[[], int] = lambda: 0) -> Iterator[None]:
+    """Let jobs look around at every step, and save snapshots and fit models here and now."""
 
     def save_here(keeper: Keeper, parts: Callable[[], Any], extra: Any) -> None:
         keeper._last += 1
@@ -235,27 +257,60 @@ def running() -> Iterator[None]:
 
     with (
         mock.patch.object(job_module, "LOOK_AROUND", 0.0),
+        mock.patch.object(job_module, "Refitter", partial(RefitterHere, patience=patience)),
         mock.patch.object(Keeper, "save_in_background", save_here),
     ):
         yield
 
 
-def run_with_crashes(make: Callable[[], Job], crashes: list[int]) -> tuple[Job, list[str]]:
+def run_with_crashes(
+    make: Callable[[], Job], crashes: Sequence[int | tuple[str, int]], patience: Callable[[], int] = lambda: 0
+) -> tuple[Job, list[str]]:
     """Run a job to its end through crashes, each at that point after the restart; return where they were."""
     died = []
     for at in [*crashes, None]:
         points, before = Points(at), _locks()
         job = make()
         try:
-            with running(), points.installed():
+            with running(patience), points.installed():
                 job.run()
             return job, died
-        except Crash as crash:
-            died.append(str(crash))
+        except Crash:
+            died.append(points.died_at)
         for descriptor in _locks() - before:  # a process that dies leaves no lock
             with suppress(OSError):
                 os.close(descriptor)
     raise AssertionError("the last run has nothing to die of")
+
+
+def serve(folder: Path) -> None:
+    """Run the job of a folder in a process of its own for each line that comes; tell its id and its status.
+
+    Everything is real: snapshots by fork, fits in another process, in step with the stream. Only what is slow
+    and the same each time, loading the kernels, is done once here.
+    """
+    config, taxonomy = killable(folder), news(1).taxonomy
+    with TemporaryDirectory() as warm:
+        write_stream(Path(warm), 60)
+        with running():
+            SteppedJob(configured(Path(warm)), taxonomy).run()
+    for _ in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            with mock.patch.object(job_module, "LOOK_AROUND", 0.0):
+                SteppedJob(config, taxonomy).run()
+            os._exit(0)
+        sys.stdout.write(f"{pid}\n")
+        sys.stdout.flush()
+        sys.stdout.write(f"{os.waitpid(pid, 0)[1]}\n")
+        sys.stdout.flush()
+
+
+def killable(folder: Path) -> Config:
+    """Return a job with one fit: it takes seconds to start its process."""
+    config = configured(folder)
+    refit = msgspec.structs.replace(config.refit, every=None, drift=False, least=100)
+    return msgspec.structs.replace(config, refit=refit)
 
 
 def _locks() -> set[int]:
@@ -265,8 +320,3 @@ def _locks() -> set[int]:
             if os.readlink(f"/proc/self/fd/{name}").endswith("/state/lock"):
                 found.add(int(name))
     return found
-
-
-def draws(seed: int, n: int, most: int) -> list[int]:
-    """Return n different numbers from 1 to `most`."""
-    return random.Random(seed).sample(range(1, most + 1), n)
