@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from stream_hc.cli.console import Update, say
 from stream_hc.cli.live import LiveView
 from stream_hc.runtime.events import Event
-from stream_hc.runtime.job import Job, Watcher
+from stream_hc.runtime.job import Job
 from stream_hc.runtime.pipeline import Processed
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.scoring import SERVED
+from stream_hc.runtime.watcher import Watcher
 
 __all__ = ["RunWatcher", "Tally"]
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from stream_hc.runtime.config import Config, load_config
     from stream_hc.runtime.events import Event, Standing
     from stream_hc.runtime.filing import Filed, Filer
-    from stream_hc.runtime.job import Job, Watcher
+    from stream_hc.runtime.job import Job
     from stream_hc.runtime.jsonl import Line, LineReader
     from stream_hc.runtime.outcome import Outcome
     from stream_hc.runtime.processor import Processor
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         parse_document,
         parse_record,
     )
+    from stream_hc.runtime.watcher import Watcher
 
 __all__ = [
     "Config",
@@ -65,7 +66,7 @@ _HOME = {
     "RecordError": "records",
     "Reject": "records",
     "Standing": "events",
-    "Watcher": "job",
+    "Watcher": "watcher",
     "build_processor": "building",
     "load_config": "config",
     "parse_document": "records",

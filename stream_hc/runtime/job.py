@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
 from stream_hc.maxmargin import HM3
 from stream_hc.runtime.config import Config
@@ -34,46 +33,20 @@ from stream_hc.runtime.disk import (
     open_source,
     wait_for,
 )
+from stream_hc.runtime.fits import Fits
 from stream_hc.runtime.jsonl import Line
-from stream_hc.runtime.outcome import FitRequest, Fitted, Outcome
+from stream_hc.runtime.outcome import Fitted, Outcome
 from stream_hc.runtime.pipeline import Pipeline, Processed
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.refit import Refitter
+from stream_hc.runtime.watcher import StopRequest, Watcher
 from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
 
-__all__ = ["Job", "StopRequest", "Watcher"]
+__all__ = ["Job"]
 
 LOOK_AROUND = 0.2  # seconds between two looks for finished fits, snapshots and requests while nothing comes
 LONGEST_TICK = 60.0
-
-
-class StopRequest(Protocol):
-    """Whether somebody wants the job to end after this batch."""
-
-    @property
-    def requested(self) -> bool:
-        """True from the first signal on."""
-
-    @property
-    def descriptor(self) -> int | None:
-        """Becomes readable then."""
-
-
-class Watcher:
-    """Is told what happens; this one does not listen."""
-
-    def begin(self, job: "Job") -> None:
-        """Take note of a job that is ready to begin."""
-
-    def processed(self, job: "Job", done: Processed) -> None:
-        """Take note of a batch that is done."""
-
-    def save(self, job: "Job") -> None:
-        """Save what it keeps of its own: when a snapshot is due, with nothing under way, and at the end."""
-
-    def note(self, text: str) -> None:
-        """Take note of what somebody should know, in one line."""
 
 
 class Job:
@@ -129,7 +102,7 @@ class Job:
         self._state: StateFolder | None = None
         self._taken = 0  # lines handed to the processor
         self._requests_done: set[str] = set()
-        self._fits_done: list[tuple[int, int]] = []  # entry of the journal, number of the fit
+        self._fits = Fits(None, self.counts, self._watcher.note)
         self._ticked = self._looked = self._saved = 0.0
         self._is_live = False
 
@@ -142,14 +115,13 @@ class Job:
                 self._save()
             self._is_live = True
             request = self.processor.contest.request
-            if request is not None and self.refitter is not None and not self.config.refit.in_step:
-                self._start(request)
+            if request is not None and not self.config.refit.in_step:
+                self._fits.start(request)
             self._saved = time.monotonic()
             while self._go_on():
                 pass
             self._deliver(self._pipeline.flush())
-            if self.refitter is not None:
-                self.refitter.stop()
+            self._fits.stop()
             self._save()
 
     # Beginning
@@ -163,8 +135,9 @@ class Job:
         if config.refit.enabled:
             fits = stack.enter_context(TemporaryDirectory()) if folder is None else str(Path(folder) / FITS)
             self.refitter = Refitter(Path(fits), config.refit)
-            stack.callback(self.refitter.stop)
-        fetch = self._fetch if config.refit.enabled and config.refit.in_step else None
+            self._fits = Fits(self.refitter, self.counts, self._watcher.note)
+            stack.callback(self._fits.stop)
+        fetch = self._fits.fetch if config.refit.enabled and config.refit.in_step else None
         loaded = None if self._state is None else self._state.loaded
         if loaded is None:
             self.processor = self._build(fetch)
@@ -190,7 +163,7 @@ class Job:
         """Follow the journal behind the snapshot; False if it does not fit all the way."""
         if self._state is None:
             return True
-        self._fits_done = self._state.fits_done()
+        self._fits.done = self._state.fits_done()
         for number, entry in self._state.journal.after(self._state.place.journal):
             if entry.at != self._taken:
                 self._note("journal_gaps", f"the journal has a gap before entry {number}: going on without")
@@ -259,7 +232,7 @@ class Job:
             self._outlets.write(done.outcome, done.source)
             self._watcher.processed(self, done)
             if done.outcome.fit is not None and self._is_live:
-                self._start(done.outcome.fit)
+                self._fits.start(done.outcome.fit)
 
     def _look_around(self) -> None:
         """See to what happens beside the records."""
@@ -271,8 +244,9 @@ class Job:
         if not self._ticked or time_now - self._ticked >= self._tick_seconds():
             self._decide(Tick(self._taken, time_now))
             self._ticked = time_now
-        if self.refitter is not None and not self.config.refit.in_step:
-            self._take_fit()
+        taken = None if self.config.refit.in_step else self._fits.take(self._taken)
+        if taken is not None:
+            self._decide(taken[0], model=taken[1])
         if self._state is not None:
             for request in self._state.requests(self._requests_done):
                 self._decide(Command(self._taken, request.what, request.model, request.name), sync=True)
@@ -282,18 +256,6 @@ class Job:
         """Return how often the time is told: often enough for whatever depends on it."""
         spans = [self.config.labels.seconds, self.config.refit.seconds or LONGEST_TICK * 100]
         return max(1.0, min(LONGEST_TICK, *(span / 100 for span in spans)))
-
-    def _take_fit(self) -> None:
-        finished = None if self.refitter is None else self.refitter.poll()
-        if finished is None:
-            return
-        self.counts[f"refits_{finished.outcome}"] += 1
-        if finished.model is None:
-            self._watcher.note(f"fit {finished.number} {finished.outcome}: {finished.problem}")
-            failed = RefitFailed(self._taken, finished.number, finished.outcome, finished.problem)
-            self._decide(failed)
-        else:
-            self._decide(RefitDone(self._taken, finished.number), model=finished.model)
 
     def _decide(self, entry: Entry, sync: bool = False, model: HM3 | None = None) -> None:
         """Write down what was not in the records, and carry it out."""
@@ -311,26 +273,15 @@ class Job:
         if isinstance(entry, Tick):
             outcome = processor.tick(entry.now)
         elif isinstance(entry, RefitDone):
-            self._fits_done.append((number, entry.number))
-            outcome = processor.finish_fit(
-                self._fitted(entry.number) if model is None else Fitted(entry.number, model)
-            )
+            self._fits.done.append((number, entry.number))
+            fitted = self._fits.load(entry.number) if model is None else Fitted(entry.number, model)
+            outcome = processor.finish_fit(fitted)
         elif isinstance(entry, RefitFailed):
             outcome = processor.finish_fit(Fitted(entry.number, None, f"{entry.outcome}: {entry.problem}"))
         else:
             assert isinstance(entry, Command)
             outcome = self._obey(entry)
         self._deliver(Processed("", outcome))
-
-    def _fitted(self, number: int) -> Fitted:
-        """Return the model of a fit before the restart."""
-        if self.refitter is None:
-            return Fitted(number, None, "fits were switched off")
-        try:
-            return Fitted(number, self.refitter.load(number))
-        except SnapshotError as error:
-            self._note("models_lost", f"{error}: it will be fitted again")
-            return Fitted(number, None, "lost")
 
     def _obey(self, command: Command) -> Outcome:
         self._requests_done.add(command.name)
@@ -344,18 +295,6 @@ class Job:
             self._watcher.note(f"{command.what}: {error}")
             return Outcome()
 
-    def _start(self, request: FitRequest) -> None:
-        assert self.refitter is not None
-        self.refitter.start(request.number, request.window, request.warm)
-
-    def _fetch(self, request: FitRequest) -> Fitted:
-        """Fit here and now, for jobs that go in step with their fits."""
-        assert self.refitter is not None
-        self._start(request)
-        finished = self.refitter.wait()
-        self.counts[f"refits_{finished.outcome}"] += 1
-        return Fitted(request.number, finished.model, finished.problem)
-
     # Saving
 
     def _see_to_snapshots(self, state: StateFolder, now: float) -> None:
@@ -367,7 +306,7 @@ class Job:
     def _take_snapshot(self, state: StateFolder, result: Saved | Failed | None) -> None:
         if isinstance(result, Saved):
             self.counts["snapshots"] += 1
-            self._forget_models(state)
+            self._fits.forget(state, self.processor.progress.fitted)
         elif isinstance(result, Failed):
             self._note("snapshot_failures", f"no snapshot: {result.problem}: the stream goes on")
 
@@ -394,14 +333,6 @@ class Job:
         positions = {name: source.position for name, source in self.sources.items()}
         journal = 0 if self._state is None else self._state.journal.last
         return Place(positions, self._outlets.lengths, journal, self.processor.progress.fitted)
-
-    def _forget_models(self, state: StateFolder) -> None:
-        """Remove models of fits that neither a replay nor a warm start needs."""
-        if self.refitter is not None:
-            self._fits_done = [each for each in self._fits_done if each[0] > state.oldest_entry]
-            kept = {number for _, number in self._fits_done} | state.warm_fits
-            warm = self.processor.progress.fitted
-            self.refitter.forget(kept if warm is None else {*kept, warm})
 
     def _note(self, count: str, text: str) -> None:
         self.counts[count] += 1

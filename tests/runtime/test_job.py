@@ -26,8 +26,9 @@ from stream_hc.runtime.disk import (
     Tick,
     commands,
 )
-from stream_hc.runtime.job import Job, Watcher
+from stream_hc.runtime.job import Job
 from stream_hc.runtime.records import MAX_LINE_BYTES
+from stream_hc.runtime.watcher import Watcher
 from stream_hc.taxonomy import Taxonomy
 from tests.runtime.crashing import (
     SteppedJob,

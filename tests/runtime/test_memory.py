@@ -18,7 +18,8 @@ from stream_hc.runtime.config import (
     StateConfig,
     StreamConfig,
 )
-from stream_hc.runtime.job import Job, Watcher
+from stream_hc.runtime.job import Job
+from stream_hc.runtime.watcher import Watcher
 from stream_hc.taxonomy import Taxonomy
 
 MB = 2**20
