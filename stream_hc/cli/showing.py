@@ -3,102 +3,187 @@
 import os
 import shlex
 import shutil
+import signal
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
-from stream_hc import snapshot
-from stream_hc.cli.console import out, say
-from stream_hc.cli.errors import usage_error
-from stream_hc.cli.judging import Trial, can_plot, draw, print_table, run_all
-from stream_hc.cli.making import make_learner
-from stream_hc.datasets import Dataset, make_news
-from stream_hc.evaluate import Comparison
-from stream_hc.learners import QUICK
-from stream_hc.runtime import Document, Filer
+import msgspec
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from stream_hc.cli import demo_stream as files
+from stream_hc.cli.console import out, progress_bar, say, watched
+from stream_hc.cli.demo_watch import DemoWatcher, EarlyFits
+from stream_hc.cli.errors import Code, usage_error
+from stream_hc.cli.judging import can_plot
+from stream_hc.cli.live import LiveView
+from stream_hc.cli.signals import Stopper
+from stream_hc.maxmargin import HM3
+from stream_hc.runtime.building import build_processor
+from stream_hc.runtime.config import Config, load_config
+from stream_hc.runtime.contest import Fetch
+from stream_hc.runtime.disk.lock import lock_folder
+from stream_hc.runtime.disk.outlets import LOG
+from stream_hc.runtime.events import Event, Standing
+from stream_hc.runtime.job import Job
+from stream_hc.runtime.jsonl import Line
+from stream_hc.runtime.log import RunLog, read_log
+from stream_hc.runtime.processor import Processor
+from stream_hc.runtime.report import WORDS, plot_run, write_report
+from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["show_demo"]
 
-SAMPLE = 1_000
-MARK = "report.json"  # a folder with this file and the snapshot is an earlier demo's, and may be overwritten
-BEST = "best.snap"
+REPORT, NUMBERS, PICTURE = "report.html", "report.json", "report.png"
+# Where somebody watches:
+PAUSE = 0.001  # seconds for each document
+FIT_SECONDS = 4.0  # for the documents that come while a fit is under way; most fits take less
 
 
-def show_demo(n_documents: int, output: str, seed: int) -> None:
-    """Make the stream, compare the learners on it, write the files and say what to try next."""
+def show_demo(n_documents: int, output: str, seed: int, fast: bool) -> int:
+    """Make a stream, run a job on it, write a report, and say what to try next; returns the exit code."""
     folder = Path(output)
     _claim(folder)
-    delay, window = max(1, n_documents // 50), max(50, n_documents // 20)
-    news = make_news(n_documents, seed, "sudden")
-    topics = f"{n_documents:,} synthetic news in {len(news.taxonomy)} topics"
-    out().print(f"{topics}. Half-way the topics change their words.")
-    out().print(f"Every label arrives {delay:,} documents after its document was predicted.\n")
-    trial = Trial(
-        f"news:{n_documents}:{seed}:sudden", list(QUICK), [], "progressive", delay, window, None, None
+    news = files.write_files(folder, n_documents, seed)
+    config = load_config(str(folder / files.JOB), {}, {}).config
+    out().print(f"{n_documents:,} synthetic news in {len(news.taxonomy)} topics, a few bad lines among them.")
+    out().print("Half-way the topics change their words.")
+    out().print(
+        f"Labels come {files.delay_of(n_documents):,} documents after their document was predicted.\n"
     )
-    comparison = run_all(news, trial)
-    print_table(comparison)
-    _write(folder, comparison, news, seed, trial)
+    job = _run(config, news.taxonomy, watched(output_is_stdout=False) and not fast)
+    if job is None:
+        again = f"{_program()} run --config {_quoted(folder / files.JOB)}"
+        say(f"stopped: run the demo again, or let its job go on: {again}")
+        return Code.INTERRUPTED
+    log = read_log(folder / files.STATE / LOG)
+    last = job.processor.contest.standing()
+    log = RunLog((*(each for each in log.standings if each.documents < last.documents), last), log.events)
+    _report(folder, log, news.taxonomy)
+    _print_models(last)
+    _print_events(log.events)
+    out().print(f"\nThe report: {folder / REPORT} (picture: {PICTURE}, numbers: {NUMBERS})", soft_wrap=True)
     out().print("\nWhat to try next:\n")
-    for what, command in _commands(folder, comparison.ranking[0].name):
+    for what, command in _commands(folder, last):
         out().print(f"  # {what}", soft_wrap=True)
         out().print(f"  {command}\n", soft_wrap=True)
+    return Code.FINE
 
 
 def _claim(folder: Path) -> None:
-    """Make the folder; refuse one with somebody's files, since `docs.jsonl` there would be replaced."""
+    """Make the folder; refuse one with somebody's files, since `stream.jsonl` there would be replaced."""
     if folder.exists() and not folder.is_dir():
         raise usage_error(f"{folder}: not a folder: choose another --output")
+    job, state = folder / files.JOB, folder / files.STATE
     theirs = folder.is_dir() and any(folder.iterdir())
-    if theirs and not ((folder / MARK).is_file() and (folder / BEST).is_file()):
+    if theirs and not (job.is_file() and job.read_bytes().startswith(files.FIRST_LINE.encode())):
         raise usage_error(f"{folder}: has files that are not of a demo: choose another --output")
     folder.mkdir(parents=True, exist_ok=True)
+    if state.is_dir():
+        lock = lock_folder(str(state))  # not under the feet of a job that runs
+        shutil.rmtree(state)
+        os.close(lock)
+    for name in (files.PREDICTIONS, files.REJECTS, REPORT, NUMBERS, PICTURE):
+        (folder / name).unlink(missing_ok=True)
 
 
-def _write(folder: Path, comparison: Comparison, news: Dataset, seed: int, trial: Trial) -> None:
-    (folder / MARK).write_text(comparison.to_json() + "\n", encoding="utf-8")
-    best = comparison.ranking[0].name
-    learner = make_learner(best, news.taxonomy)
-    filer = Filer(news.taxonomy, learner, model=best)
-    filer.file([_document(news, row) for row in range(len(news))])
-    extra: dict[str, str | int | float | bool | None] = {"documents": len(news), "learner": best}
-    snapshot.save(folder / BEST, filer.parts(), extra=extra)
-    _sample(len(news), seed + 1).write(folder)
-    written = [MARK, BEST, "docs.jsonl", "taxonomy.tsv"]
+def _run(config: Config, taxonomy: Taxonomy, slowly: bool) -> Job | None:
+    """Run the job; None if somebody stopped it."""
+    _warm_up(config, taxonomy)
+    fits = EarlyFits()
+
+    def build(fetch: Fetch | None) -> Processor:
+        return build_processor(config, taxonomy, None if fetch is None else fits.fetch)
+
+    # Of two lines one is a document, the other has its labels.
+    pauses = (PAUSE / 2, FIT_SECONDS / (2 * config.refit.lag))
+    with Stopper() as stopper, LiveView(watched(output_is_stdout=False)) as view:
+        watcher = DemoWatcher(view, fits, pauses if slowly else (0.0, 0.0))
+        job = Job(config, build, stopper, watcher)
+        job.run()
+    return None if stopper.signal == signal.SIGINT else job
+
+
+def _warm_up(config: Config, taxonomy: Taxonomy) -> None:
+    """Compile what is not compiled yet, before anything moves: in a new installation it takes a minute."""
+    texts, labels = ["a word", "another one"], [[taxonomy.nodes[0]], [taxonomy.nodes[1]]]
+    told = "once, in a new installation"
+    with progress_bar("compiling", 2, watched(output_is_stdout=False)) as update:
+        update(0, told)
+        processor = build_processor(config, taxonomy)
+        records = [
+            {"id": text, "text": text, "labels": names} for text, names in zip(texts, labels, strict=True)
+        ]
+        lines = [Line(number, msgspec.json.encode(record)) for number, record in enumerate(records, start=1)]
+        processor.apply(processor.prepare(lines))
+        update(1, told)
+        model = HM3(taxonomy, costs=config.refit.costs, n_features=config.model.n_features)
+        X = processor.vectorizer.transform(texts)
+        model.fit(X, labels).predict_many(X, scores=True)
+
+
+def _report(folder: Path, log: RunLog, taxonomy: Taxonomy) -> None:
+    title = "A day at the newswire"
+    write_report(log, folder / REPORT, title, taxonomy)
+    numbers = {"standing": log.standings[-1], "events": log.events}
+    (folder / NUMBERS).write_bytes(msgspec.json.format(msgspec.json.encode(numbers), indent=2) + b"\n")
     if can_plot():
-        written += [path.name for path in draw(comparison, folder, trial.marks)]
+        plot_run(log, folder / PICTURE)
     else:
-        say('no plots: pip install "stream_hc[plot]" and run the demo again')
-    out().print(f"\nIn {folder}: {', '.join(written)}", soft_wrap=True)
+        say('no picture: pip install "stream_hc[plot]" and run the demo again')
 
 
-def _document(news: Dataset, row: int) -> Document:
-    return Document(news.ids[row], text=str(news.documents[row]), labels=sorted(news.labels[row]))
+def _print_models(last: Standing) -> None:
+    table = Table("model", "scored", "H-loss", "lately", "", box=SIMPLE_HEAD)
+    for column in table.columns[1:4]:
+        column.justify = "right"
+    served = [("what was served", last.served, "")]
+    models = sorted(last.scores.items(), key=lambda item: (-item[1].scored, item[1].mean))
+    rows = [*((name, score, "answers" if name == last.champion else "") for name, score in models), *served]
+    for name, score, role in rows:
+        losses = [f"{score.mean:.4f}", f"{score.recent:.4f}"] if score.scored else ["", ""]
+        table.add_row(name, f"{score.scored:,}", *losses, role, style="bold" if role else "")
+    out().print(table)
 
 
-def _sample(n_documents: int, seed: int) -> Dataset:
-    """Return other documents from the end of such a stream: what the saved learner would meet next."""
-    news = make_news(max(n_documents, 2 * SAMPLE), seed, "sudden")
-    last = slice(len(news) - SAMPLE, None)
-    return replace(
-        news, name="sample", ids=news.ids[last], documents=news.documents[last], labels=news.labels[last]
-    )
+def _print_events(events: Sequence[Event]) -> None:
+    """Write a line for each drift and swap, and one for each fit that says what became of its model."""
+    became = {event.model: event.detail for event in events if event.what in ("dropped", "refit_failed")}
+    for event in events:
+        if event.what == "swap":
+            became[event.model] = ", then ".join(filter(None, ("swapped in", became.get(event.model))))
+    for event in events:
+        said = event.detail if event.what == "drift" else ""
+        if event.what in ("swap", "rollback"):
+            said = f"{event.before} to {event.model}: {event.detail}"
+        if event.what == "refit":
+            said = f"{event.model}: {became.get(event.model, 'is being judged')}"
+        if said:
+            out().print(f"{event.labelled:>7,}  {WORDS[event.what]:<8}  {said}", soft_wrap=True)
 
 
-def _commands(folder: Path, best: str) -> list[tuple[str, str]]:
+def _commands(folder: Path, last: Standing) -> list[tuple[str, str]]:
     def at(name: str) -> str:
-        return shlex.quote(str(folder / name))
+        return _quoted(folder / name)
 
-    program = _program()
-    run = f"{program} run {at('docs.jsonl')} --snapshot {at(BEST)} --output {at('predictions.jsonl')}"
-    return [
-        ("file 1,000 other news with what was learned, and go on learning", run),
-        (
-            "judge a learner on them, with the labels at once",
-            f"{program} evaluate {shlex.quote(str(folder))} --learner {best} --window 200",
-        ),
-        ("see the topics", f"{program} taxonomy draw {at('taxonomy.tsv')} --depth 1"),
+    program, state = _program(), at(files.STATE)
+    others = [
+        (-score.scored, score.mean, name) for name, score in last.scores.items() if name != last.champion
     ]
+    other = min(others)[2]  # the best of those that have been there all the time
+    return [
+        ("see who is in the race", f"{program} models {state}"),
+        (f"let {other} answer until it is worse again", f"{program} promote {state} {other}"),
+        (
+            "1,000 more documents come in: the job goes on where it stood",
+            f"cat {at(files.MORE)} >> {at(files.STREAM)} && {program} run --config {at(files.JOB)}",
+        ),
+    ]
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
 
 
 def _program() -> str:

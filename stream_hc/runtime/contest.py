@@ -84,12 +84,13 @@ class Contest:
         else:
             self.window.skip(n_rows)
         self.progress.labelled += n_rows
-        self._watch(losses[SERVED])
+        if self._config.refit.enabled and self._config.refit.drift:
+            self.drift.note(losses[SERVED])
 
-    def _watch(self, losses: Doubles) -> None:
-        refit = self._config.refit
-        if refit.enabled and refit.drift and self.drift.update(losses):
-            self._tell("drift", self.line_up.champion, "", f"H-loss {losses.mean():.3f} lately")
+    def _watch(self) -> None:
+        if self.drift.look():
+            recent = self.board.score(SERVED).recent
+            self._tell("drift", self.line_up.champion, "", f"H-loss {recent:.3f} lately")
             self.progress.drift = True
             for name in self.line_up.candidates:
                 self.line_up.drop(name, "fitted before the drift")
@@ -97,6 +98,7 @@ class Contest:
     def look(self, census: Census) -> None:
         """Decide what is due after so many labelled documents."""
         progress, config = self.progress, self._config
+        self._watch()
         request, fetch = self.request, self._fetch
         if (
             request is not None

@@ -29,20 +29,30 @@ class DriftDetector:
     Examples
     --------
     >>> detector = DriftDetector()
-    >>> detector.update(np.zeros(1000)), detector.update(np.ones(1000))
-    (False, True)
+    >>> detector.note(np.zeros(1000))
+    >>> detector.look()
+    False
+    >>> detector.note(np.ones(1000))
+    >>> detector.look()
+    True
     """
 
     def __init__(self) -> None:
         self.n_detected = 0
+        self._noted: list[float] = []
         self._seen: list[float] = []
         self._adwin = ADWIN(grace_period=GRACE)
 
-    def update(self, losses: Doubles) -> bool:
-        """Take losses one after the other; tell whether the mean has changed for the worse among them."""
-        grown = False
+    def note(self, losses: Doubles) -> None:
+        """Take losses to look at later: when, must not depend on how they come in batches."""
         # ADWIN's bound holds for numbers between 0 and 1.
-        for loss in (losses / (1.0 + losses)).tolist():
+        self._noted += (losses / (1.0 + losses)).tolist()
+
+    def look(self) -> bool:
+        """Go through what was noted; tell whether the mean has changed for the worse."""
+        noted, self._noted = self._noted, []
+        grown = False
+        for loss in noted:
             if len(self._seen) == REMEMBERED:
                 self._begin(self._seen[REMEMBERED // 2 :])
             before = self._adwin.estimation
@@ -61,7 +71,8 @@ class DriftDetector:
 
     def state(self) -> dict[str, Any]:
         """Return what it has seen."""
-        return {"n_detected": self.n_detected, "seen": np.array(self._seen, np.float64)}
+        losses = {"noted": np.array(self._noted, np.float64), "seen": np.array(self._seen, np.float64)}
+        return {"n_detected": self.n_detected, **losses}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -71,4 +82,5 @@ class DriftDetector:
         if state["seen"].ndim != 1 or state["seen"].size > REMEMBERED:
             raise ValueError(f"seen must be at most {REMEMBERED} losses")
         detector._begin(state["seen"].tolist())
+        detector._noted = state["noted"].tolist()
         return detector

@@ -2,14 +2,17 @@
 
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from stream_hc import Taxonomy, __version__
 from stream_hc.learners import LEARNERS, QUICK
-from tests.cli.support import call, call_all
+from stream_hc.runtime.log import read_log
+from tests.cli.support import call, call_all, environment, on_terminal
 
 pytestmark = pytest.mark.compiled
 
@@ -203,31 +206,57 @@ def test_evaluate_and_compare(tmp_path: Path) -> None:
 
 
 def test_demo_and_what_it_suggests(tmp_path: Path) -> None:
-    result = call("demo", "--documents", "1500", cwd=tmp_path)
-    assert (result.returncode, result.stderr) == (0, b"")
-    shown = result.stdout.decode()
+    result = call("demo", "--documents", "300", cwd=tmp_path)
+    shown, told = result.stdout.decode(), result.stderr.decode()
+    assert result.returncode == 0
+    assert "re-fit after 50 labelled documents: a fit to the window begins" in told
+    assert "candidate after 100 labelled documents: hm3-1 is fitted and predicts beside the others" in told
     folder = tmp_path / "demo-output"
-    made = ["best.snap", "by-depth.png", "docs.jsonl", "report.json", "running.png", "taxonomy.tsv"]
-    assert sorted(path.name for path in folder.iterdir()) == made
-    assert json.loads((folder / "report.json").read_text())["documents"] == 1500
-    program = shlex.join([sys.executable, "-m", "stream_hc.cli"])
-    suggested = [line.strip() for line in shown.splitlines() if line.startswith(f"  {program} ")]
-    assert len(suggested) == 3
-    results = call_all(*(shlex.split(command)[3:] for command in suggested), cwd=tmp_path)
-    assert [result.returncode for result in results] == [0, 0, 0]
-    assert b"1500 documents learned" in results[0].stderr
-    assert len((folder / "predictions.jsonl").read_bytes().splitlines()) == 1000
-    assert b"1,000 documents scored" in results[1].stdout
-    assert b"sport\n" in results[2].stdout
+    made = "docs.jsonl job.toml predictions.jsonl rejects.jsonl report.html report.json report.png state"
+    assert sorted(path.name for path in folder.iterdir()) == [*made.split(), "stream.jsonl", "taxonomy.tsv"]
+    assert len((folder / "predictions.jsonl").read_bytes().splitlines()) == 300
+    assert len((folder / "rejects.jsonl").read_bytes().splitlines()) == 7
 
-    as_json, verified = call_all(
-        ("snapshot", "inspect", folder / "best.snap", "--json"), ("snapshot", "verify", folder / "best.snap")
-    )
-    info = json.loads(as_json.stdout)
-    assert [part["name"] for part in info["parts"]] == ["learner", "vectorizer"]
-    assert info["extra"]["documents"] == 2500
-    assert info["total_bytes"] == (folder / "best.snap").stat().st_size
-    assert verified.stdout.decode().startswith(f"{folder / 'best.snap'}: fine: learner (")
+    numbers, log = json.loads((folder / "report.json").read_text()), read_log(folder / "state" / "log.jsonl")
+    assert numbers["events"] == msgspec.to_builtins(list(log.events))
+    assert {"refit", "candidate"} <= {event.what for event in log.events}
+    assert (
+        log.standings[-1].documents < numbers["standing"]["documents"] == 300
+    )  # the report has the end, too
+    served = numbers["standing"]["served"]
+    page = (folder / "report.html").read_text()
+    for number in (f"{served['mean']:.3f}", f"{served['recent']:.3f}", f"{served['scored']:,}"):
+        assert f">{number}<" in page or f": {number}<" in page
+    assert f"{served['scored']:,}   {served['mean']:.4f}   {served['recent']:.4f}" in shown
+    assert (folder / "report.png").read_bytes().startswith(b"\x89PNG")
+
+    again = tmp_path / "again"
+    again.mkdir()
+    for name in ("job.toml", "stream.jsonl", "taxonomy.tsv"):
+        (again / name).write_bytes((folder / name).read_bytes())
+    same = call("run", "--config", again / "job.toml")
+    assert same.returncode == 0
+    for name in ("predictions.jsonl", "rejects.jsonl", "state/log.jsonl"):
+        assert (again / name).read_bytes() == (folder / name).read_bytes()
+
+    program = shlex.join([sys.executable, "-m", "stream_hc.cli"])
+    suggested = [line.strip() for line in shown.splitlines() if line.startswith("  ") and program in line]
+    how = {"shell": True, "cwd": tmp_path, "env": environment(), "capture_output": True}
+    results = [subprocess.run(command, check=False, **how) for command in suggested]
+    assert [result.returncode for result in results] == [0, 0, 0]
+    assert all(name in results[0].stdout.decode() for name in ("h-arow", "node-pa", "h-perceptron"))
+    assert b"asked for " in results[1].stderr
+    assert b"promoted after " in results[2].stderr
+    assert b"1000 documents, 1000 labelled, 0 rejected" in results[2].stderr
+    assert len((folder / "predictions.jsonl").read_bytes().splitlines()) == 1300
+
+
+def test_demo_on_a_terminal(tmp_path: Path) -> None:
+    code, shown = on_terminal("demo", "--documents", "600", "--output", tmp_path / "demo", stdout_too=True)
+    assert code == 0
+    for seen in ("recent H-loss", "wait for labels", "re-fit under way", "What to try next"):
+        assert seen in shown
+    assert b"H-loss of the best single model" in (tmp_path / "demo" / "report.html").read_bytes()
 
 
 def test_doctor(tmp_path: Path) -> None:
@@ -246,6 +275,7 @@ def test_doctor(tmp_path: Path) -> None:
 
 def test_after_warmup_nothing_is_compiled_any_more(tmp_path: Path) -> None:
     cache, demo = str(tmp_path / "cache"), tmp_path / "demo"
+    run = ("run", demo / "docs.jsonl", "--taxonomy", demo / "taxonomy.tsv")
     warmed = call("warmup", patience=800, NUMBA_CACHE_DIR=cache)  # three minutes of work
     assert (warmed.returncode, warmed.stderr) == (0, b"")
     assert warmed.stdout.startswith(b"all kernels are compiled (")
@@ -257,7 +287,7 @@ def test_after_warmup_nothing_is_compiled_any_more(tmp_path: Path) -> None:
     assert len(before) > 15
     for arguments in (
         ("demo", "--documents", "1000", "--output", demo),
-        ("run", demo / "docs.jsonl", "--snapshot", demo / "best.snap", "--output", demo / "out.jsonl"),
+        (*run, "--snapshot", tmp_path / "one.snap", "--output", tmp_path / "out.jsonl"),
         ("evaluate", demo, "--learner", "h-arow", "--protocol", "two-thirds"),
         ("doctor",),
     ):

@@ -3,6 +3,8 @@
 import builtins
 import io
 import json
+import os
+import signal
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -14,6 +16,7 @@ from stream_hc import snapshot
 from stream_hc.cli import checking, console, errors, inspecting, judging, main, plugins, showing
 from stream_hc.cli.signals import Stopper
 from stream_hc.datasets import make_news
+from stream_hc.runtime.disk.lock import lock_folder
 
 TREE = "sport\t\ntennis\tsport\npolitics\t\n"
 DOCS = (
@@ -196,6 +199,14 @@ def test_taxonomy(inside: Inside, folder: Path) -> None:
         assert out.startswith(f"{folder / name}{problem}")
 
 
+class Interrupted(Stopper):
+    """Somebody has pressed Ctrl-C before the first document."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.signal = signal.SIGINT
+
+
 def test_evaluate_compare_and_demo(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = ("--n-features", "512", "--window", "20")
     code, out, err = inside(
@@ -211,11 +222,22 @@ def test_evaluate_compare_and_demo(inside: Inside, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(judging, "can_plot", lambda: False)
     monkeypatch.setattr(showing, "can_plot", lambda: False)
     assert "--plot needs matplotlib" in inside("evaluate", "news:40", "--plot", tmp_path)[2]
-    monkeypatch.setattr(showing, "QUICK", ["perceptron", "node-pa"])
     code, out, err = inside("demo", "--documents", "100", "-o", tmp_path / "demo")
-    assert (code, err) == (0, 'no plots: pip install "stream_hc[plot]" and run the demo again\n')
-    assert out.count("  stream-hc ") == 3
-    assert inside("demo", "--documents", "100", "-o", tmp_path / "demo")[0] == 0
+    assert (code, err.splitlines()[-1]) == (
+        0,
+        'no picture: pip install "stream_hc[plot]" and run the demo again',
+    )
+    assert out.count(" stream-hc ") == 3
+    assert f"The report: {tmp_path / 'demo' / 'report.html'} " in out
+    predicted = (tmp_path / "demo" / "predictions.jsonl").read_bytes()
+    assert inside("demo", "--documents", "100", "-o", tmp_path / "demo", "--fast")[0] == 0
+    assert (tmp_path / "demo" / "predictions.jsonl").read_bytes() == predicted
+    monkeypatch.setattr(showing, "Stopper", Interrupted)
+    code, out, err = inside("demo", "--documents", "100", "-o", tmp_path / "demo")
+    assert (code, "stopped: run the demo again" in err, "The report" in out) == (130, True, False)
+    lock = lock_folder(str(tmp_path / "demo" / "state"))
+    assert "in use by the job with process id" in inside("demo", "-o", tmp_path / "demo")[2]
+    os.close(lock)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "docs.jsonl").write_text("precious")
     assert inside("demo", "-o", tmp_path / "mine")[0] == 2

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from stream_hc import HAROW, HM3, HPA, HRLS, HPerceptron, NodePA, TextVectorizer, losses, snapshot
 from stream_hc.runtime import Line
 from stream_hc.runtime.config import Config, JudgeConfig, LabelsConfig, ModelConfig, RefitConfig, StreamConfig
+from stream_hc.runtime.events import Event
 from stream_hc.runtime.outcome import FitRequest, Fitted
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.records import Label, parse_record
@@ -208,6 +209,25 @@ def test_labels_at_once_and_then_others_for_the_same_documents(remembered):
     assert answers_of(singles) == answers_of(outcomes) == answers_of(expected)
     states = [snapshot.dump_bytes(each.parts()) for each in (whole, parts, ones)]
     assert states[0] == states[1] == states[2]
+
+
+@pytest.mark.compiled
+def test_a_drift_is_noticed_at_the_same_document_in_any_batches():
+    data = news(3000, seed=1, drift="sudden")
+    lines = lines_of(delayed(data, 50))
+    refit = RefitConfig(enabled=True, window=200, least=100, every=None, in_step=True, lag=50)
+    config = configured((NodePA,), refit=refit)
+
+    def fail(request: FitRequest) -> Fitted:
+        return Fitted(request.number, None, "not today")
+
+    whole, parts = (Processor(TREE, learners(NodePA), config=config, fetch=fail) for _ in range(2))
+    log = whole.process(lines).log
+    outcomes = in_batches(parts, lines, range(7, len(lines), 333))
+    assert [line for outcome in outcomes for line in outcome.log] == log
+    assert snapshot.dump_bytes(whole.parts()) == snapshot.dump_bytes(parts.parts())
+    drifts = [line.labelled for line in log if isinstance(line, Event) and line.what == "drift"]
+    assert [labelled for labelled in drifts if labelled > 300] == [pytest.approx(1700, abs=150)]
 
 
 def test_a_poisoned_record_of_every_kind_changes_nothing():
