@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -58,11 +59,17 @@ def test_every_make_target_named_exists():
 @pytest.mark.compiled
 def test_shell_examples(tmp_path):
     blocks = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
-    commands = [line for block in blocks for line in block.splitlines() if "stream-hc" in line]
-    assert len(commands) == 4
-    make_news(200).write(tmp_path)
-    # `tail -F` would wait for more lines forever.
-    script = "\n".join(command.replace("tail -F ", "cat ") for command in commands)
+    joined = (block.replace("\\\n", " ").splitlines() for block in blocks)
+    commands = [line for lines in joined for line in lines if "stream-hc" in line]
+    assert len(commands) == 6
+    news = make_news(200)
+    news.write(tmp_path)
+    labels = (
+        {"id": name, "labels": sorted(found)} for name, found in zip(news.ids, news.labels, strict=True)
+    )
+    (tmp_path / "labels.jsonl").write_text("".join(json.dumps(label) + "\n" for label in labels))
+    # `tail -F` and `--follow` would wait for more lines forever.
+    script = "\n".join(commands).replace("tail -F ", "cat ").replace(" --follow", "")
     program = f'stream-hc() {{ "{sys.executable}" -m stream_hc.cli "$@"; }}\nset -euo pipefail\n{script}'
     result = subprocess.run(
         ["bash", "-c", program], cwd=tmp_path, capture_output=True, text=True, env=environment(), check=False
@@ -71,3 +78,4 @@ def test_shell_examples(tmp_path):
     assert len((tmp_path / "predictions.jsonl").read_text().splitlines()) == 200
     assert (tmp_path / "pictures" / "running.png").exists()
     assert "sport\n├── " in result.stdout
+    assert "champion" in result.stdout

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["CostsOption", "FeaturesOption", "LimitOption", "SequencesOption", "SetOption"]
-__all__ += ["learner_names"]
+__all__ = ["FeaturesOption", "LimitOption", "SequencesOption", "SetOption"]
+__all__ += ["cost_schemes", "learner_names"]
 
 
 def learner_names(incomplete: str = "") -> list[str]:
@@ -15,7 +15,8 @@ def learner_names(incomplete: str = "") -> list[str]:
     return [name for name in LEARNERS if name.startswith(incomplete)]
 
 
-def _cost_schemes(incomplete: str) -> list[str]:
+def cost_schemes(incomplete: str) -> list[str]:
+    """Return the cost schemes whose name begins like this."""
     from typing import get_args  # noqa: PLC0415
 
     from stream_hc.taxonomy import CostScheme  # noqa: PLC0415
@@ -46,15 +47,6 @@ SetOption = Annotated[
 SequencesOption = Annotated[
     bool,
     typer.Option("--sequences", help="Texts are sequences of letters, such as proteins: learn their k-mers."),
-]
-CostsOption = Annotated[
-    str,
-    typer.Option(
-        "--costs",
-        metavar="SCHEME",
-        autocompletion=_cost_schemes,
-        help="What a mistake costs in the H-loss of the summary.",
-    ),
 ]
 LimitOption = Annotated[
     int | None, typer.Option("--limit", metavar="N", min=1, help="Stop after so many documents.")

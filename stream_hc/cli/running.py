@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from stream_hc.cli.options import FeaturesOption, LimitOption, SequencesOption, learner_names
+from stream_hc.cli.options import FeaturesOption, LimitOption, SequencesOption, cost_schemes, learner_names
 
 __all__ = ["run"]
 
@@ -98,7 +98,10 @@ def run(
     costs: Annotated[
         str | None,
         typer.Option(
-            "--costs", metavar="SCHEME", help="What a mistake costs in the H-loss.  [default: uniform]"
+            "--costs",
+            metavar="SCHEME",
+            autocompletion=cost_schemes,
+            help="What a mistake costs in the H-loss.  [default: uniform]",
         ),
     ] = None,
     limit: LimitOption = None,

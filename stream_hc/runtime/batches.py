@@ -109,7 +109,8 @@ def _mixed(
 def label_rows(nodes: Sequence[bytes]) -> LabelRows:
     """Return raw label sets (int32) as rows."""
     indptr = np.cumsum([0, *(len(part) // 4 for part in nodes)], dtype=np.int64)
-    return LabelRows(indptr, np.frombuffer(b"".join(nodes), np.int32))
+    # Not `bytes`: kernels would be compiled once more for arrays that cannot be written.
+    return LabelRows(indptr, np.frombuffer(bytearray().join(nodes), np.int32))
 
 
 def _parsed(lines: Sequence[Line], preparer: Preparer) -> list[Document | Label | RecordError]:

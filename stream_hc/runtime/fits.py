@@ -23,17 +23,28 @@ class Fits:
         Of the job: how fits ended.
     note
         Called with what somebody should know.
+    keeps_models
+        Whether somebody may go on from earlier, and need models of earlier fits; else the last one will do.
     """
 
-    def __init__(self, refitter: Refitter | None, counts: Counter[str], note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        refitter: Refitter | None,
+        counts: Counter[str],
+        note: Callable[[str], None],
+        keeps_models: bool = False,
+    ) -> None:
         self._refitter = refitter
         self._counts = counts
         self._note = note
+        self._keeps_models = keeps_models
         self.done: list[tuple[int, int]] = []  # entry of the journal, number of the fit
 
     def start(self, request: FitRequest) -> None:
         """Begin a fit, without waiting for anything."""
         if self._refitter is not None:
+            if not self._keeps_models:
+                self._refitter.forget(set() if request.warm is None else {request.warm})
             self._refitter.start(request.number, request.window, request.warm)
 
     def fetch(self, request: FitRequest) -> Fitted:

@@ -135,8 +135,7 @@ class Job:
         if config.refit.enabled:
             fits = stack.enter_context(TemporaryDirectory()) if folder is None else str(Path(folder) / FITS)
             self.refitter = Refitter(Path(fits), config.refit)
-            self._fits = Fits(self.refitter, self.counts, self._watcher.note)
-            stack.callback(self._fits.stop)
+            self._fits = Fits(self.refitter, self.counts, self._watcher.note, folder is not None)
         fetch = self._fits.fetch if config.refit.enabled and config.refit.in_step else None
         loaded = None if self._state is None else self._state.loaded
         if loaded is None:
@@ -158,6 +157,7 @@ class Job:
         lengths = None if loaded is None else place.lengths
         self._outlets = stack.enter_context(Outlets(config, lengths, self._append))
         self._pipeline = stack.enter_context(Pipeline(self.processor))
+        stack.callback(self._fits.stop)  # before the pipeline ends: a fit in step would keep it waiting
 
     def _replay(self) -> bool:
         """Follow the journal behind the snapshot; False if it does not fit all the way."""
@@ -203,9 +203,8 @@ class Job:
             descriptor = None if self._stop is None else self._stop.descriptor
             wait_for(self.sources.values(), LOOK_AROUND if self._is_watchful() else None, descriptor)
             return True
-        # Labels first: what they teach is of use to the documents.
-        name = "labels" if "labels" in waiting else waiting[0]
-        lines = self.sources[name].read(self._most())
+        name, most = self._choose(waiting)
+        lines = self.sources[name].read(most)
         if lines:
             self._write_down(Batch(self._taken, name, len(lines)))
             self._process(name, lines)
@@ -213,6 +212,20 @@ class Job:
         if every is not None and lines and self._taken % every == 0:
             self._save_soon()
         return limit is None or self._taken < limit
+
+    def _choose(self, waiting: list[str]) -> tuple[str, int | None]:
+        """Choose a source and how many lines to read at most.
+
+        Labels come first, since what they teach is of use; but no more than find room to wait for documents.
+        """
+        if len(waiting) == 1:
+            return waiting[0], self._most()
+        self._deliver(self._pipeline.flush())
+        room = self.config.labels.early // 2 - self.processor.room.n_labels
+        if room <= 0:
+            return "documents", self._most()
+        most = self._most()
+        return "labels", room if most is None else min(room, most)
 
     def _most(self) -> int | None:
         """Return how many lines may be read until something is due after an exact number of them."""

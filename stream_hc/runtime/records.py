@@ -165,13 +165,15 @@ def parse_records(lines: Sequence[bytes]) -> list[Document | Label | RecordError
 def _plain_records(lines: Sequence[bytes]) -> list[Document | Label | RecordError] | None:
     """Return documents and labels if they are all plain, else None."""
     data = b"\n".join(lines)
+    decode = _plain_decoder.decode
     try:
         if not data.isascii():
             data.decode()
-        found = _plain_decoder.decode_lines(data)
+        # Each for itself: `decode_lines` takes an object that is spread over two lines, or two in one.
+        found = [decode(line) for line in lines]
     except (UnicodeDecodeError, RecursionError, msgspec.DecodeError):
         return None
-    if len(found) != len(lines) or len(data) > MAX_LINE_BYTES or not all([each.id.strip() for each in found]):
+    if len(data) > MAX_LINE_BYTES or not all([each.id.strip() for each in found]):
         return None
     if any([each.text is None and each.labels is None for each in found]):
         return None

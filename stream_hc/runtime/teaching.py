@@ -64,7 +64,7 @@ def _lesson_rows(plan: Plan, indices: list[bytes], values: list[bytes]) -> Rows:
     columns = [indices[place] if document is None else document.indices for place, document in lessons]
     numbers = [values[place] if document is None else document.values for place, document in lessons]
     indptr, flat = label_rows(columns)
-    return Rows(indptr, flat, np.frombuffer(b"".join(numbers), np.float32))
+    return Rows(indptr, flat, np.frombuffer(bytearray().join(numbers), np.float32))
 
 
 def _charged(

@@ -48,13 +48,15 @@ def take(state_folder: str | Path, done: Container[str] = ()) -> list[Request]:
     """Return the requests that are there, oldest first; those `done` before and bad ones are removed."""
     folder = Path(state_folder) / FOLDER
     try:
-        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".json"))
-    except FileNotFoundError:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if entry.name.endswith(".json")]
+            names = sorted(entry.name for entry in found if entry.is_file(follow_symlinks=False))
+    except OSError:  # most often there is no such folder
         return []
     requests = []
     for name in names:
         path = folder / name
-        with suppress(OSError, msgspec.DecodeError):
+        with suppress(OSError, ValueError, RecursionError):  # whatever somebody put there
             if name not in done and path.stat().st_size <= MAX_BYTES:
                 wanted = msgspec.json.decode(path.read_bytes(), type=_Wanted)
                 requests.append(Request(name, wanted.what, wanted.model))

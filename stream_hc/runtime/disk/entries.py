@@ -87,7 +87,7 @@ def encoded(number: int, entry: Entry) -> bytes:
 def decoded(line: bytes) -> Numbered | None:
     """Return the entry of a line, or None if anything is wrong with it."""
     if line.endswith(b"\n"):
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             found = _line_decoder.decode(line)
             if found.crc == _crc(found.number, bytes(found.entry)):
                 return Numbered(found.number, _entry_decoder.decode(found.entry))

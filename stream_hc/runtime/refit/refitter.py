@@ -110,10 +110,11 @@ class Refitter:
 
     def progress(self) -> dict[str, float] | None:
         """Return the last epoch of the fit under way: epoch, seconds, dual_objective, duality_gap."""
-        if self._job is None:
+        job = self._job  # another thread may just take it
+        if job is None:
             return None
         try:
-            text = FitFiles(self.folder, self._job.number).progress.read_bytes()
+            text = FitFiles(self.folder, job.number).progress.read_bytes()
         except OSError:
             return None
         return msgspec.json.decode(text, type=dict[str, float])
