@@ -120,12 +120,19 @@ def _progress(folder: Path) -> tuple["Progress", dict[str, int]]:
 
 
 def _last_standing(folder: Path) -> "Standing | None":
-    from stream_hc.runtime.disk import LOG  # noqa: PLC0415
-    from stream_hc.runtime.log import read_log  # noqa: PLC0415
+    """Return the last standing in the log; a job that runs may just be writing the line behind it."""
+    import msgspec  # noqa: PLC0415
+
+    from stream_hc.runtime.disk.outlets import LOG  # noqa: PLC0415
+    from stream_hc.runtime.events import Standing  # noqa: PLC0415
 
     log = folder / LOG
-    standings = read_log(log).standings if log.exists() else ()
-    return standings[-1] if standings else None
+    whole, _, _ = log.read_bytes().rpartition(b"\n") if log.exists() else (b"", b"", b"")
+    found = [line for line in whole.split(b"\n") if line.startswith(b'{"line":"standing"')]
+    try:
+        return msgspec.json.decode(found[-1], type=Standing) if found else None
+    except msgspec.DecodeError as error:
+        raise CliError(f"{log}: damaged: {error}", Code.BAD_INPUT) from None
 
 
 def _when(folder: Path) -> str:

@@ -24,6 +24,7 @@ from stream_hc.cli.making import (
 )
 from stream_hc.cli.signals import Stopper
 from stream_hc.cli.watching import RunWatcher
+from stream_hc.learners import LEARNERS
 from stream_hc.runtime import Filer
 from stream_hc.runtime.building import build_processor
 from stream_hc.runtime.config import Config
@@ -65,6 +66,10 @@ def stream(asked: Asked) -> int:
     """Do the job and return the exit code."""
     _check(asked)
     config = _configured(asked)
+    if asked.snapshot is not None and (len(config.model.learners) > 1 or config.refit.enabled):
+        raise usage_error("--snapshot keeps one learner: use --state to keep several, or fitted models")
+    if asked.snapshot is not None and config.state.folder is not None:
+        raise usage_error("--snapshot keeps one model, a state folder everything: choose one of them")
     goes_on = asked.snapshot is not None and os.path.exists(asked.snapshot)
     ready, seen = _from_model_file(asked) if goes_on else (None, 0)
     tree = None if ready is not None else _taxonomy(config)
@@ -112,8 +117,6 @@ def _check(asked: Asked) -> None:
         raise usage_error("--snapshot-every needs --snapshot or --state")
     if asked.snapshot is not None and keeps_state:
         raise usage_error("--snapshot keeps one model, --state and --config everything: choose one of them")
-    if asked.snapshot is not None and (len(asked.learners) > 1 or asked.refit):
-        raise usage_error("--snapshot keeps one learner: use --state to keep several, or fitted models")
     if asked.rejects == "-":
         raise usage_error("--rejects must be a file: standard output has the predictions")
     files = {
@@ -184,12 +187,22 @@ def _from_model_file(asked: Asked) -> tuple[Filer, int]:
     assert asked.snapshot is not None
     learner = asked.learners[0] if asked.learners else None
     costs = "uniform" if asked.costs is None else asked.costs
-    wanted = Wanted(asked.taxonomy, learner, asked.n_features, asked.settings, costs, asked.sequences)
+    own = [_of_learner(setting) for setting in asked.settings]
+    settings = [setting for setting in own if setting is not None]
+    wanted = Wanted(asked.taxonomy, learner, asked.n_features, settings, costs, asked.sequences)
     filer = load_filer(asked.snapshot, wanted)
     seen = snapshot.inspect(asked.snapshot).extra.get("documents", 0)
     if not asked.quiet:
         say(f"continuing from {asked.snapshot}: {filer.model}, {filer.version} documents learned")
     return filer, seen if isinstance(seen, int) else 0
+
+
+def _of_learner(setting: str) -> str | None:
+    """Return a parameter of the learner without its name in front, None for another key."""
+    table, dot, rest = setting.partition(".")
+    if not dot or "=" in table:
+        return setting
+    return rest if table in LEARNERS else None
 
 
 def _size(path: str) -> int | None:

@@ -6,10 +6,11 @@ from stream_hc.learners import LEARNERS, OnlineLearner
 from stream_hc.runtime.config import Config, ModelConfig
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.processor import Processor
+from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import SequenceVectorizer, TextVectorizer
 
-__all__ = ["build_learners", "build_processor"]
+__all__ = ["build_learners", "build_processor", "check_built"]
 
 
 def build_learners(taxonomy: Taxonomy, config: ModelConfig) -> dict[str, OnlineLearner]:
@@ -33,3 +34,20 @@ def build_processor(config: Config, taxonomy: Taxonomy, fetch: Fetch | None = No
     return Processor(
         taxonomy, build_learners(taxonomy, model), kind(n_features=model.n_features), config, fetch
     )
+
+
+def check_built(processor: Processor, config: Config) -> None:
+    """Raise `SnapshotError` if a processor from a snapshot is not what the configuration describes."""
+    model, vectorizer = config.model, processor.vectorizer
+    pairs: list[tuple[str, Any, Any]] = [
+        ("n_features", vectorizer.n_features, model.n_features),
+        ("sequences", isinstance(vectorizer, SequenceVectorizer), model.sequences),
+        ("costs", processor.progress.costs, model.costs),
+    ]
+    for name, settings in model.settings.items():
+        learner = processor.line_up.online[name].learner
+        pairs += [(f"settings.{name}.{key}", getattr(learner, key), value) for key, value in settings.items()]
+    for key, there, here in pairs:
+        if there != here:
+            problem = f"the snapshot was made with model.{key} = {there}, not {here}"
+            raise SnapshotError(f"{problem}: use it as it was, or an empty state folder to begin anew")

@@ -95,8 +95,8 @@ class Contest:
             for name in self.line_up.candidates:
                 self.line_up.drop(name, "fitted before the drift")
 
-    def look(self, census: Census) -> None:
-        """Decide what is due after so many labelled documents."""
+    def look(self, census: Census, ahead: int = 0) -> None:
+        """Decide what is due after so many labelled documents; learners may be some documents ahead."""
         progress, config = self.progress, self._config
         self._watch()
         request, fetch = self.request, self._fetch
@@ -110,7 +110,7 @@ class Contest:
             self.line_up.judge()
         self.ask_for_a_fit()
         if progress.labelled % (config.judge.every * LOOKS_A_STANDING) == 0:
-            self.outcome.log.append(self.standing(census))
+            self.outcome.log.append(self.standing(census, ahead))
 
     def ask_for_a_fit(self) -> None:
         """Request a fit if one is due; while a candidate is being judged, none is."""
@@ -168,15 +168,16 @@ class Contest:
         """Let nobody undo a request before there are labels for what came of it."""
         self.progress.held_until = self.progress.labelled + self._config.judge.sample
 
-    def standing(self, census: Census | None = None) -> Standing:
+    def standing(self, census: Census | None = None, ahead: int = 0) -> Standing:
         """Return where everything stands; the census is that of now unless given."""
         census = self._room.census() if census is None else census
         progress, names = self.progress, self.line_up.names
+        version = self.line_up[names[0]].version - (ahead if names[0] in self.line_up.online else 0)
         return Standing(
             progress.documents,
             progress.labelled,
             names[0],
-            self.line_up[names[0]].version,
+            version,
             self.board.score(SERVED),
             {name: self.board.score(name) for name in sorted(names)},
             self.board.by_depth.tolist(),

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stream_hc.maxmargin import HM3
+from stream_hc.runtime.building import check_built
 from stream_hc.runtime.config import Config
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.disk import (
@@ -144,6 +145,7 @@ class Job:
             for path, problem in loaded.skipped:
                 self._note("snapshots_damaged", f"going on from an earlier snapshot than {path}: {problem}")
             self.processor = Processor.from_parts(loaded.parts, config, fetch)
+            check_built(self.processor, config)
             if self._taxonomy is not None and self._taxonomy != self.processor.taxonomy:
                 counts = f"{len(self.processor.taxonomy)} nodes, now {len(self._taxonomy)}"
                 remedy = "give the old one, or an empty state folder to begin anew"

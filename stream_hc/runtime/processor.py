@@ -26,7 +26,7 @@ from stream_hc.runtime.progress import Progress
 from stream_hc.runtime.publishing import Publisher
 from stream_hc.runtime.scoring import SERVED, Scoreboard
 from stream_hc.runtime.teaching import Taught, teach
-from stream_hc.runtime.waiting import WaitingRoom
+from stream_hc.runtime.waiting import WaitingDocument, WaitingRoom
 from stream_hc.runtime.window import Window, sliced_labels
 from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
@@ -92,7 +92,7 @@ class Processor:
         self._charges = Charges(taxonomy, config.model.costs)
         size = config.refit.window
         parts = (
-            Progress(champion=first),
+            Progress(champion=first, costs=config.model.costs),
             Window(taxonomy, n_features, size),
             Scoreboard(config.judge.sample, self._charges.n_depths),
             DriftDetector(),
@@ -163,9 +163,19 @@ class Processor:
             if lesson < next_lesson:
                 self._count(plan, taught, lesson, next_lesson, champion)
             if ends_with_look:
-                self.contest.look(next(looks))
+                self.contest.look(next(looks), n_lessons - next_lesson)
+                self._forget_dropped(plan.waiting[next_document:] if plan.labels is None else ())
             lesson, document = next_lesson, next_document
         self.contest.outcome.answers += self._publisher.answers(pieces, plan, batch, taught, versions)
+
+    def _forget_dropped(self, waiting: Sequence[WaitingDocument | None]) -> None:
+        """Take models that were dropped out of what later documents wait with, as if they had come later."""
+        for document in waiting:
+            if document is not None and not all(name in self.line_up for name in document.lineup):
+                pairs = zip(document.lineup, document.predicted, strict=True)
+                kept = [(name, nodes) for name, nodes in pairs if name in self.line_up]
+                document.lineup = tuple(name for name, _ in kept)
+                document.predicted = tuple(nodes for _, nodes in kept)
 
     def _count(self, plan: Plan, taught: Taught, first: int, last: int, champion: str) -> None:
         """Count some lessons: the loss served is that of the model that answered the document."""
@@ -256,6 +266,15 @@ class Processor:
     @classmethod
     def from_parts(cls, parts: Mapping[str, Any], config: Config, fetch: Fetch | None = None) -> Self:
         """Go on with what `snapshot.load` returned; `SnapshotError` if that does not fit `config`."""
+        try:
+            return cls._from_parts(parts, config, fetch)
+        except SnapshotError:
+            raise
+        except (ValueError, KeyError, AttributeError, TypeError, IndexError) as error:
+            raise SnapshotError(f"the parts of the snapshot do not fit together: {error}") from error
+
+    @classmethod
+    def _from_parts(cls, parts: Mapping[str, Any], config: Config, fetch: Fetch | None) -> Self:
         kept = {"progress", "vectorizer", "waiting", "window", "scores", "drift"}
         if not isinstance(parts, Mapping) or not kept <= parts.keys():
             raise SnapshotError("not the snapshot of a stream: expected " + ", ".join(sorted(kept)))
@@ -272,11 +291,17 @@ class Processor:
             if here != there:
                 raise SnapshotError(f"the snapshot was made with {key} = {there}, not {here}")
         processor = cls(window.taxonomy, learners, parts["vectorizer"], config)
+        room.check(window.n_features, len(window.taxonomy))
         room.config = config.labels
         progress = parts["progress"]
+        if not progress.labelled == window.end == room.n_learned or room.remembered != window.size:
+            raise SnapshotError("the parts of the snapshot are not of the same moment")
         processor._begin(learners, room, (progress, window, board, parts["drift"]), fetch)
         for name, version in progress.fitted_versions.items():
             processor.line_up.fitted[name] = _fitted(parts, name, version)
+        seats = {progress.champion, progress.previous or progress.champion}
+        if not all(name in processor.line_up for name in seats):
+            raise SnapshotError("the snapshot lacks the model that answers")
         if REQUESTED in parts:
             processor.contest.renew_request(parts[REQUESTED])
         return processor

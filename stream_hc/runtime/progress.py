@@ -42,6 +42,8 @@ class Progress(msgspec.Struct):
         Fits that failed, one after the other.
     drift
         A drift was noticed and not yet answered by a fit.
+    costs
+        Of the H-loss that is counted.
     happened
         Events by kind.
     fitted_versions
@@ -62,6 +64,7 @@ class Progress(msgspec.Struct):
     fit_time: float = 0.0
     failures: int = 0
     drift: bool = False
+    costs: str = "uniform"
     happened: dict[str, int] = {}
     fitted_versions: dict[str, int] = {}
 

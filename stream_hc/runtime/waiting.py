@@ -16,6 +16,7 @@ from stream_hc.learners.base import LabelRows
 from stream_hc.runtime.config import LabelsConfig
 from stream_hc.runtime.packing import packed_arrays, packed_texts, unpacked_arrays, unpacked_texts
 from stream_hc.snapshot import register
+from stream_hc.vectorize import LARGEST_FEATURE
 
 __all__ = ["Census", "Early", "Matched", "WaitingDocument", "WaitingRoom"]
 
@@ -213,6 +214,20 @@ class WaitingRoom:
             self._early.popitem(last=False)
             self.outcomes["orphan"] += 1
 
+    def check(self, n_features: int, n_nodes: int) -> None:
+        """Raise `ValueError` if something here does not fit: kernels trust what they are given."""
+        waiting = self._documents.values()
+        for document in waiting:
+            if len(document.indices) != len(document.values) or document.served not in document.lineup:
+                raise ValueError("a document that waits has lost some of its parts")
+        _check_rows([document.indices for document in waiting], n_features)
+        _check_rows([nodes for document in waiting for nodes in document.predicted], n_nodes)
+        _check_rows([labels.nodes for labels in self._early.values()], n_nodes)
+        _check_rows([nodes for _, nodes in self._learned.values()], n_nodes)
+        values = np.frombuffer(b"".join(document.values for document in waiting), np.float32)
+        if not (np.abs(values) <= LARGEST_FEATURE).all():
+            raise ValueError("a document that waits has a number that is not finite")
+
     # As arrays
 
     def state(self) -> dict[str, Any]:
@@ -284,3 +299,13 @@ class WaitingRoom:
             if is_last:
                 room._learned[name] = first + place, nodes
         return room
+
+
+def _check_rows(rows: list[bytes], below: int) -> None:
+    """Check that the numbers of each row (int32) ascend from 0 on and stay below a bound."""
+    flat = np.frombuffer(b"".join(rows), np.int32)
+    ends = np.cumsum([len(row) // 4 for row in rows], dtype=np.int64)
+    rises = np.diff(flat, prepend=-1) > 0
+    rises[ends[ends < flat.size]] = True  # a new row may begin anywhere
+    if flat.size and not (rises.all() and flat.min() >= 0 and flat.max() < below):
+        raise ValueError(f"what waits has numbers that do not ascend, or are not below {below}")

@@ -29,6 +29,7 @@ from stream_hc.runtime.disk import (
 from stream_hc.runtime.job import Job
 from stream_hc.runtime.records import MAX_LINE_BYTES
 from stream_hc.runtime.watcher import Watcher
+from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
 from tests.runtime.crashing import (
     SteppedJob,
@@ -337,6 +338,34 @@ def test_every_kind_of_poison_is_rejected_once_with_its_reason(tmp_path):
     assert answered(tmp_path) == [each["id"] for each in good]
 
 
+def test_many_labels_do_not_push_each_other_out(tmp_path):
+    """Two whole files: labels wait for their documents, but no more of them than may."""
+    write(tmp_path / "documents.jsonl", documents(0, 400))
+    write(tmp_path / "labels.jsonl", labels(0, 400))
+    config = changed(simple(tmp_path, labels=tmp_path / "labels.jsonl"), "labels", early=30)
+    job = job_of(config)
+    job.run()
+    assert job.processor.progress.labelled == 400
+    assert dict(job.processor.room.outcomes) == {"joined": 400}
+
+
+@pytest.mark.parametrize(
+    ("table", "values", "problem"),
+    [
+        ("model", {"n_features": 128}, r"model\.n_features = 64, not 128"),
+        ("model", {"costs": "sibling"}, r"model\.costs = uniform, not sibling"),
+        ("model", {"sequences": True}, r"model\.sequences = False, not True"),
+        ("model", {"settings": {"node-pa": {"C": 9.0}}}, r"settings\.node-pa\.C = 1\.0, not 9\.0"),
+    ],
+)
+def test_a_state_is_not_used_with_other_settings(tmp_path, table, values, problem):
+    write(tmp_path / "documents.jsonl", documents(0, 3))
+    config = simple(tmp_path)
+    job_of(config).run()
+    with pytest.raises(SnapshotError, match=problem):
+        job_of(changed(config, table, **values)).run()
+
+
 # Requests
 
 
@@ -348,6 +377,8 @@ def test_requests_are_taken_once(tmp_path):
     commands.post(state, "promote", "no-such-model")
     (state / "commands" / "0-bad.json").write_bytes(b"{")
     (state / "commands" / "1-large.json").write_bytes(b" " * 20_000)
+    (state / "commands" / "2-bytes.json").write_bytes(b'{"what": "promote", "model": "\xff"}')
+    (state / "commands" / "3-deep.json").write_bytes(b"[" * 9_000)
     listener = Listener()
     job = job_of(config, watcher=listener)
     job.run()

@@ -206,6 +206,7 @@ def test_labels_at_once_and_then_others_for_the_same_documents(remembered):
     outcomes = in_batches(parts, lines, [40, 77, 149, 151, 180])
     singles = in_batches(ones, lines, range(1, len(lines)))
     assert whole.room.outcomes["changed"] > 5
+    assert expected[0].log == [line for outcome in singles for line in outcome.log]
     assert answers_of(singles) == answers_of(outcomes) == answers_of(expected)
     states = [snapshot.dump_bytes(each.parts()) for each in (whole, parts, ones)]
     assert states[0] == states[1] == states[2]
@@ -228,6 +229,69 @@ def test_a_drift_is_noticed_at_the_same_document_in_any_batches():
     assert snapshot.dump_bytes(whole.parts()) == snapshot.dump_bytes(parts.parts())
     drifts = [line.labelled for line in log if isinstance(line, Event) and line.what == "drift"]
     assert [labelled for labelled in drifts if labelled > 300] == [pytest.approx(1700, abs=150)]
+
+
+@pytest.mark.compiled
+def test_a_model_that_comes_and_goes_between_batches_is_forgotten_at_the_same_document():
+    data = news(300, seed=9)
+    lines, kinds = lines_of(delayed(data, 30)), (NodePA, HAROW)
+    config = configured(
+        kinds,
+        refit=RefitConfig(enabled=True, window=60, least=60, every=None, drift=False),
+        judge=JudgeConfig(sample=40, least=20, every=10, margin=0.9),
+    )
+    first = Processor(TREE, learners(*kinds), config=config).process(lines[:200]).fit
+    model = fetched(first)
+    found = []
+    for cuts in ([200], [200, 213, 377, 400], range(1, len(lines))):
+        processor = Processor(TREE, learners(*kinds), config=config)
+        outcomes = in_batches(processor, lines[:200], [cut for cut in cuts if cut < 200])
+        outcomes.append(processor.finish_fit(model))
+        outcomes += in_batches(processor, lines[200:], [cut - 200 for cut in cuts if cut > 200])
+        log = [line for outcome in outcomes for line in outcome.log]
+        found.append((answers_of(outcomes), log, snapshot.dump_bytes(processor.parts())))
+    assert "dropped" in {line.what for line in found[0][1] if isinstance(line, Event)}
+    assert found[0] == found[1] == found[2]
+
+
+def spoiled_rooms():
+    huge, negative = np.array([2**30], np.int32), np.array([-1], np.int32)
+    yield "indices", huge
+    yield "indices", negative
+    yield "predicted", huge
+    yield "early_nodes", huge
+    yield "learned_nodes", negative
+    yield "values", np.array([np.nan], np.float32)
+
+
+@pytest.mark.parametrize(("name", "bad"), list(spoiled_rooms()))
+def test_a_hostile_waiting_room_is_refused(name, bad):
+    processor = Processor(TREE, learners(HAROW), config=configured((HAROW,)))
+    records = [{"id": "w", "text": "rates"}, {"id": "e", "labels": ["sport"]}]
+    lesson = {"id": "l", "text": "rates rates", "labels": ["sport"]}
+    processor.process(lines_of([lesson, *records, {"id": "v", "text": "rates goal"}]))
+    parts = processor.parts()
+    Processor.from_parts(snapshot.load_bytes(snapshot.dump_bytes(parts)), configured((HAROW,)))
+    state = parts["waiting"].state()
+    state[name][: bad.size] = bad
+    parts["waiting"] = type(parts["waiting"]).from_state(state)
+    with pytest.raises(snapshot.SnapshotError, match="do not fit together"):
+        Processor.from_parts(parts, configured((HAROW,)))
+
+
+def test_parts_of_another_moment_or_kind_are_refused():
+    processor = Processor(TREE, learners(HAROW), config=configured((HAROW,)))
+    parts = processor.parts()
+    for name, other in (("window", parts["drift"]), ("vectorizer", parts["progress"]), ("waiting", None)):
+        with pytest.raises(snapshot.SnapshotError, match="do not fit together"):
+            Processor.from_parts({**parts, name: other}, configured((HAROW,)))
+    processor.progress.labelled += 1
+    with pytest.raises(snapshot.SnapshotError, match="not of the same moment"):
+        Processor.from_parts(parts, configured((HAROW,)))
+    processor.progress.labelled -= 1
+    processor.progress.champion = "svm"
+    with pytest.raises(snapshot.SnapshotError, match="lacks the model that answers"):
+        Processor.from_parts(parts, configured((HAROW,)))
 
 
 def test_a_poisoned_record_of_every_kind_changes_nothing():

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_hc.runtime import records
-from stream_hc.runtime.records import Document, Prediction, RecordError, Reject, parse_document
+from stream_hc.runtime.records import (
+    Document,
+    Prediction,
+    RecordError,
+    Reject,
+    parse_document,
+    parse_record,
+    parse_records,
+)
 from stream_hc.vectorize import LARGEST_FEATURE
 
 
@@ -129,3 +137,42 @@ def test_shape_of_what_goes_out() -> None:
         "line": "the line",
         "truncated": False,
     }
+
+
+LINES = [
+    b'{"id": "a", "text": "x"}',
+    b'{"id": "a", "text": "x"} {"id": "b",',
+    b'"text": "y"}',
+    b'{"id": "b", "labels": []}',
+    b'{"id": " ", "text": "x"}',
+    b'{"id": "a", "text": "x", "ts": 7}',
+    b'{"id": "a", "features": {"b": 1}}',
+    b'{"id": "a", "text": "x", "labels": null, "other": [1, {}]}',
+    b'{"id": "a"}',
+    b"[1]",
+    b"",
+    b'{"id": "a", "text": "\xff"}',
+    b'{"id": "a", "text": "x"}{"id": "b", "text": "y"}',
+    b'{"id": "c", "text": "\\ud800"}',
+]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=200))
+def test_together_they_are_read_as_one_by_one(lines):
+    def alone(line):
+        try:
+            return parse_record(line)
+        except RecordError as error:
+            return error.reason, error.detail
+
+    found = [
+        (each.reason, each.detail) if isinstance(each, RecordError) else each for each in parse_records(lines)
+    ]
+    expected = [alone(line) for line in lines]
+    assert [_plain(each) for each in found] == [_plain(each) for each in expected]
+
+
+def _plain(record):
+    if isinstance(record, Document):
+        return record.id, record.text, record.features, record.vector, record.labels, record.ts
+    return record

@@ -133,7 +133,8 @@ class RefitConfig(Table, frozen=True):
     warm
         Begin with the dual variables of the fit before.
     in_step
-        Wait for the job `lag` labelled documents after it began: slower, and the same on every machine.
+        Wait for the job `lag` labelled documents after it began: slower, and the same on every machine, as
+        long as no fit reaches `max_seconds`.
     lag
         See `in_step`.
     """

@@ -43,7 +43,7 @@ class StateFolder:
         self.keeper = Keeper(self.path, config.keep)
         try:
             self.loaded: Loaded | None = self.keeper.load_newest()
-            self.place = Place() if self.loaded is None else Place.of(self.loaded.extra)
+            self.place = Place() if self.loaded is None else _place_in(self.loaded)
             self.journal = Journal(self.path / JOURNAL)
         except BaseException:
             self.keeper.close()
@@ -144,6 +144,13 @@ class StateFolder:
     def __exit__(self, *_: object) -> None:
         self.journal.close()
         self.keeper.close()
+
+
+def _place_in(loaded: Loaded) -> Place:
+    try:
+        return Place.of(loaded.extra)
+    except ValueError as error:
+        raise SnapshotError(f"snapshot {loaded.number}: {error}") from error
 
 
 def _place_of(path: str) -> Place:
