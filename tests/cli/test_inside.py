@@ -69,6 +69,26 @@ def test_run_and_go_on(inside: Inside, folder: Path) -> None:
     assert snapshot.inspect(folder / "m.snap").extra["documents"] == 4
 
 
+def test_one_model_file_for_one_learner(
+    inside: Inside, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = ("run", folder / "docs.jsonl", "-s", folder / "m.snap", "-t", folder / "tree.tsv", "-q")
+    for variable, value in (("MODEL_LEARNERS", "h-arow,node-pa"), ("REFIT_ENABLED", "true")):
+        monkeypatch.setenv(f"STREAM_HC_{variable}", value)
+        code, out, err = inside(*args)
+        assert (code, out) == (2, "")
+        assert "--snapshot keeps one learner" in err
+        monkeypatch.delenv(f"STREAM_HC_{variable}")
+    monkeypatch.setenv("STREAM_HC_STATE_FOLDER", str(folder / "state"))
+    assert "choose one of them" in inside(*args)[2]
+    monkeypatch.delenv("STREAM_HC_STATE_FOLDER")
+    named = ("--set", "h-arow.r=0.5", "--set", "labels.changed=learn")
+    assert [inside(*args, *named)[0] for _ in range(2)] == [0, 0]
+    code, _, err = inside(*args, "--set", "h-arow.r=0.7")
+    assert code == 4
+    assert "holds h-arow with r=0.5, not 0.7" in err
+
+
 def test_run_with_bad_lines(inside: Inside, folder: Path) -> None:
     (folder / "docs.jsonl").write_text("no json\n" * 12 + '{"id": "9", "text": "x"}\n' + "x" * 2**21)
     args = ("run", folder / "docs.jsonl", "-t", folder / "tree.tsv", "--n-features", "64")
