@@ -91,7 +91,8 @@ class Scoreboard:
         if n_both < 2:
             return Lead(n_both, 0.0, 0.0)
         share = mean / level if level > 0.0 else 0.0 if mean == 0.0 else -np.inf
-        return Lead(n_both, share, mean / error if error > 0.0 else float(np.sign(mean)) * np.inf)
+        sureness = mean / error if error > 0.0 else np.sign(mean) * np.inf
+        return Lead(n_both, float(share), float(sureness))
 
     def count(self, name: str) -> int:
         """Return how many documents a model was scored on."""
