@@ -3,6 +3,7 @@
 Sums go document by document, so that they do not depend on how the documents came in batches.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -91,7 +92,7 @@ class Scoreboard:
         if n_both < 2:
             return Lead(n_both, 0.0, 0.0)
         share = mean / level if level > 0.0 else 0.0 if mean == 0.0 else -np.inf
-        sureness = mean / error if error > 0.0 else np.sign(mean) * np.inf
+        sureness = mean / error if error > 0.0 else math.copysign(math.inf, mean) if mean else 0.0
         return Lead(n_both, float(share), float(sureness))
 
     def count(self, name: str) -> int:

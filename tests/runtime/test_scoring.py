@@ -67,3 +67,9 @@ def test_a_model_that_is_ahead_and_one_that_is_not_there():
     assert board.lead("good", over="bad").n_documents == 6
     board.forget("bad")
     assert board.lead("good", over="bad").n_documents == 0
+
+
+def test_models_that_are_alike():
+    board = Scoreboard(10, 1)
+    board.add({"bad": np.ones(4), "as bad": np.ones(4)}, 4)
+    assert board.lead("as bad", over="bad") == (4, 0.0, 0.0)
