@@ -20,7 +20,7 @@ from bench.machine import machine
 from bench.required import Verdict
 from bench.streams import Stream, news_like
 from stream_hc import HAROW, HPerceptron, NodePA
-from stream_hc.runtime import Config, Job, Line, Processor, batches, build_processor, preparing
+from stream_hc.runtime import Config, Job, Line, Processor, batches, build_processor
 from stream_hc.runtime.config import ModelConfig, RefitConfig, StateConfig, StreamConfig
 from stream_hc.runtime.disk import StateFolder
 from stream_hc.runtime.refit import Refitter
@@ -119,7 +119,7 @@ def _once(stream: Stream, learners: list[str], lines: list[Line]) -> Spent:
     spent: Spent = defaultdict(float)
     with ExitStack() as stack:
         stack.enter_context(_timed(spent, "parse", batches, "parse_records"))
-        stack.enter_context(_timed(spent, "vectorise", preparing.Preparer, "prepare"))
+        _time(spent, "vectorise", processor.vectorizer, "learn_transform")
         for model in processor.line_up.online.values():
             _time(spent, "learn", model.learner, "file_rows")
             _time(spent, "learn", model.learner, "file_in_turn")
