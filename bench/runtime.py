@@ -21,6 +21,7 @@ from bench.required import Verdict
 from bench.streams import Stream, news_like
 from stream_hc import HAROW, HPerceptron, NodePA
 from stream_hc.runtime import Config, Job, Line, Processor, batches, build_processor
+from stream_hc.runtime.collector import spare_what_stays
 from stream_hc.runtime.config import ModelConfig, RefitConfig, StateConfig, StreamConfig
 from stream_hc.runtime.disk import StateFolder
 from stream_hc.runtime.refit import Refitter
@@ -55,6 +56,7 @@ Spent = dict[str, float]
 def main() -> None:
     """Measure, print, write; exit with 1 where a requirement is missed."""
     stream = news_like(N)
+    spare_what_stays()  # as `stream-hc run` does
     shares = {name: _shares(stream, *case) for name, case in CASES.items()}
     with tempfile.TemporaryDirectory(prefix="stream-hc-bench-") as folder:
         waits, state_bytes, pauses, fits = _waits(news_like(LONG), Path(folder))

@@ -27,6 +27,7 @@ from stream_hc.cli.watching import RunWatcher
 from stream_hc.learners import LEARNERS
 from stream_hc.runtime import Filer
 from stream_hc.runtime.building import build_processor
+from stream_hc.runtime.collector import spare_what_stays
 from stream_hc.runtime.config import Config
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.job import Job
@@ -101,6 +102,7 @@ def stream(asked: Asked) -> int:
         view = stack.enter_context(LiveView(shown)) if several and not asked.quiet else None
         watcher = RunWatcher(update, view, save)
         job = Job(config, build, stopper, watcher, taxonomy=tree, append=goes_on)
+        spare_what_stays()
         job.run()
         watcher.finish()
     if not asked.quiet:

@@ -1,6 +1,7 @@
 """Predicted rows -> lines of JSON, all of a batch in one buffer.
 
 What is a string already comes as JSON: quoted and escaped, one after another in a buffer of bytes.
+Small functions are inlined: a call hands over each array as seven numbers, which took half of the time.
 """
 
 import numpy as np
@@ -24,10 +25,11 @@ END = np.frombuffer(b"}\n", np.uint8)
 FIXED = sum(part.size for part in (ID, LABELS, PATH_LABELS, SCORES, MODEL, VERSION, TS, END))
 
 ZERO, COMMA, POINT, MINUS, COLON, NEWLINE = 0x30, 0x2C, 0x2E, 0x2D, 0x3A, 0x0A
+TEN, SMALL_TEN = np.uint64(10), np.uint32(10)
 NULL = 0x6E  # the n of null: no other JSON begins like it
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def put(out: Bytes, at: int, piece: Bytes, begin: int, end: int) -> int:
     """Copy a piece to `out`; return where it ends. Writes `out`."""
     for k in range(begin, end):
@@ -35,38 +37,39 @@ def put(out: Bytes, at: int, piece: Bytes, begin: int, end: int) -> int:
     return at + end - begin
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def put_whole(out: Bytes, at: int, number: int) -> int:
     """Write a number that is not negative; return where it ends. Writes `out`."""
-    end, rest = at + 1, number
-    while rest >= 10:
-        rest //= 10
+    digits = np.uint64(number)  # without a sign: dividing takes half the time
+    end, rest = at + 1, digits
+    while rest >= TEN:
+        rest //= TEN
         end += 1
     for k in range(end - 1, at - 1, -1):
-        out[k] = ZERO + number % 10
-        number //= 10
+        out[k] = ZERO + digits % TEN
+        digits //= TEN
     return end
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def put_millionths(out: Bytes, at: int, number: int) -> int:
     """Write a number of millionths with a point and no zeros behind; return where it ends. Writes `out`."""
     if number < 0:
         out[at] = MINUS
         at, number = at + 1, -number
     at = put_whole(out, at, number // 1_000_000)
-    rest, last = number % 1_000_000, 5
-    while last > 0 and rest % 10 == 0:
-        rest //= 10
-        last -= 1
     out[at] = POINT
-    for k in range(last, -1, -1):
-        out[at + 1 + k] = ZERO + rest % 10
-        rest //= 10
-    return at + 2 + last
+    rest = np.uint32(number % 1_000_000)
+    for k in range(at + 6, at, -1):
+        out[k] = ZERO + rest % SMALL_TEN
+        rest //= SMALL_TEN
+    end = at + 6
+    while end > at + 1 and out[end] == ZERO:
+        end -= 1
+    return end + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def put_names(out: Bytes, at: int, nodes: Ints, wanted: Bools, names: Bytes, name_ptr: Longs) -> int:
     """Write the names of the nodes wanted, with commas between; return where they end. Writes `out`."""
     begin = at
@@ -79,7 +82,7 @@ def put_names(out: Bytes, at: int, nodes: Ints, wanted: Bools, names: Bytes, nam
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def line_end(lines: Bytes, begin: int) -> int:
     """Return where the line that begins at `begin` ends: a newline inside a JSON string is escaped."""
     while lines[begin] != NEWLINE:
@@ -103,8 +106,9 @@ def prediction_lines(
 ) -> int:
     """Write a line for each row to `out`, which must be long enough; return the length. Writes `out`.
 
-    `ids` and `stamps` hold a line of JSON for each row (null for no time stamp); node i is called
-    `names[name_ptr[i]:name_ptr[i + 1]]`; `millionths` are the margins, `specific` marks the `labels`.
+    `ids` and `stamps` hold a line of JSON for each row (null for no time stamp; `stamps` is empty if no row
+    has one); node i is called `names[name_ptr[i]:name_ptr[i + 1]]`; `millionths` are the margins, `specific`
+    marks the `labels`.
     """
     all_of_them = np.ones(nodes.size, np.bool_)
     at = id_begin = stamp_begin = 0
@@ -130,10 +134,11 @@ def prediction_lines(
         at = put(out, at, model, 0, model.size)
         at = put(out, at, VERSION, 0, VERSION.size)
         at = put_whole(out, at, versions[row])
-        stamp_end = line_end(stamps, stamp_begin)
-        if stamps[stamp_begin] != NULL:
-            at = put(out, at, TS, 0, TS.size)
-            at = put(out, at, stamps, stamp_begin, stamp_end)
-        stamp_begin = stamp_end + 1
+        if stamps.size:
+            stamp_end = line_end(stamps, stamp_begin)
+            if stamps[stamp_begin] != NULL:
+                at = put(out, at, TS, 0, TS.size)
+                at = put(out, at, stamps, stamp_begin, stamp_end)
+            stamp_begin = stamp_end + 1
         at = put(out, at, END, 0, END.size)
     return at

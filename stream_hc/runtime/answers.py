@@ -9,7 +9,7 @@ import numpy as np
 from stream_hc.kernels import Bools, Bytes, Longs
 from stream_hc.kernels import json_lines as kernels
 from stream_hc.kernels.labels import most_specific
-from stream_hc.runtime.records import Document, Prediction
+from stream_hc.runtime.records import Prediction, Ts
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import Rows
 
@@ -38,21 +38,24 @@ class Answers:
     ----------
     signature
         Of the model that predicted.
-    documents
-        What was answered.
+    ids
+        Of the documents.
     scored
         The margins of each of them at the nodes predicted.
     versions
         Of the model, for each document.
+    stamps
+        The time stamps that came with the documents, if any did.
     """
 
     signature: Signature
-    documents: Sequence[Document]
+    ids: Sequence[str]
     scored: Rows
     versions: Longs
+    stamps: Sequence[Ts] | None = None
 
     def __len__(self) -> int:
-        return len(self.documents)
+        return len(self.ids)
 
     def predictions(self) -> list[Prediction]:
         """Return them one by one."""
@@ -63,18 +66,19 @@ class Answers:
         path_names = [names[node] for node in scored.indices.tolist()]
         margins = np.round(scored.values.astype(np.float64), 6).tolist()
         predictions, first, first_end = [], 0, 0
-        rows = zip(self.documents, scored.indptr[1:].tolist(), ends, self.versions.tolist(), strict=True)
-        for document, last, last_end, version in rows:
+        stamps = [None] * len(self) if self.stamps is None else self.stamps
+        rows = zip(self.ids, scored.indptr[1:].tolist(), ends, self.versions.tolist(), stamps, strict=True)
+        for name, last, last_end, version, stamp in rows:
             path = path_names[first:last]
             predictions.append(
                 Prediction(
-                    document.id,
+                    name,
                     ends_names[first_end:last_end],
                     path,
                     dict(zip(path, margins[first:last], strict=True)),
                     self.signature.model,
                     version,
-                    msgspec.UNSET if document.ts is None else document.ts,
+                    msgspec.UNSET if stamp is None else stamp,
                 )
             )
             first, first_end = last, last_end
@@ -86,8 +90,8 @@ class Answers:
         if not np.abs(millionths).max(initial=0.0) < kernels.LARGEST:
             return _encoder.encode_lines(self.predictions())
         signature = self.signature
-        ids = _encoder.encode_lines([document.id for document in self.documents])
-        stamps = _encoder.encode_lines([document.ts for document in self.documents])
+        ids = _encoder.encode_lines(self.ids)
+        stamps = b"" if self.stamps is None else _encoder.encode_lines(self.stamps)
         nodes = self.scored.indices
         name_lengths = np.diff(signature.name_ptr)[nodes].sum()
         # A node stands in three lists, with a comma or a colon; a line has two numbers at most beside scores.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from stream_hc.learners.base import LabelRows
 from stream_hc.losses.mistakes import as_rows
 from stream_hc.runtime.jsonl import Line
 from stream_hc.runtime.preparing import Preparer
-from stream_hc.runtime.records import MAX_LINE_BYTES, Document, Label, RecordError, parse_records
+from stream_hc.runtime.records import MAX_LINE_BYTES, Document, Label, RecordError, Ts, parse_records
 from stream_hc.vectorize import Rows
 
 __all__ = ["LABELS", "REJECTED", "Arrivals", "RecordBatch", "arrivals_of", "label_rows", "prepare_batch"]
@@ -34,12 +34,15 @@ class Arrivals(NamedTuple):
 class RecordBatch(NamedTuple):
     """The records of some lines: all of them in order, and what is wrong with some.
 
+    `ids`, `stamps` (None if there are none) and `rows` are those of the documents.
+
     Where they are all documents with labels, `arrivals` is None and `labels` are theirs: most streams are
     such, and nobody has to look at each.
     """
 
     n_lines: int
-    documents: Sequence[Document]
+    ids: list[str]
+    stamps: list[Ts] | None
     rows: Rows
     rejects: list[tuple[Line, RecordError]]
     arrivals: Arrivals | None
@@ -48,25 +51,28 @@ class RecordBatch(NamedTuple):
 
 def prepare_batch(preparer: Preparer, lines: Sequence[Line]) -> RecordBatch:
     """Parse, check and vectorise; the vectorizer learns the texts of sound documents."""
-    items = _parsed(lines, preparer)
-    labels = [item.labels for item in items if type(item) is Label]
-    given = [item for item in items if isinstance(item, Document)]
-    prepared = preparer.prepare(given)
+    items, kinds = _parsed(lines, preparer)
+    labels = [item.labels for item in items if type(item) is Label] if Label in kinds else []
+    are_documents = all(issubclass(kind, Document) for kind in kinds)
+    given = items if are_documents else [item for item in items if isinstance(item, Document)]
+    prepared = preparer.prepare(cast(list[Document], given))
     X, Y = prepared.X, LabelRows(*as_rows(prepared.Y))
     arrivals, rejects = None, list[tuple[Line, RecordError]]()
     if len(prepared.documents) < len(items) or not prepared.is_labelled.all():
         of_labels = _slices(*as_rows(preparer.taxonomy.encode(labels))) if labels else iter(())
         labelled = prepared.is_labelled.tolist()
         arrivals, rejects = _mixed(lines, items, prepared.errors, _slices(*Y), labelled, of_labels)
-    return RecordBatch(len(lines), prepared.documents, Rows(*as_rows(X), X.data), rejects, arrivals, Y)
+    ids = [document.id for document in prepared.documents]
+    stamps = [document.ts for document in prepared.documents]
+    known = None if stamps.count(None) == len(ids) else stamps
+    return RecordBatch(len(lines), ids, known, Rows(*as_rows(X), X.data), rejects, arrivals, Y)
 
 
 def arrivals_of(batch: RecordBatch) -> Arrivals:
     """Return the records in their turn, also where they are all alike."""
     if batch.arrivals is not None:
         return batch.arrivals
-    ids = [document.id for document in batch.documents]
-    return Arrivals(ids, list(range(len(ids))), list(_slices(*batch.labels)))
+    return Arrivals(batch.ids, list(range(len(batch.ids))), list(_slices(*batch.labels)))
 
 
 def _mixed(
@@ -113,18 +119,26 @@ def label_rows(nodes: Sequence[bytes]) -> LabelRows:
     return LabelRows(indptr, np.frombuffer(bytearray().join(nodes), np.int32))
 
 
-def _parsed(lines: Sequence[Line], preparer: Preparer) -> list[Document | Label | RecordError]:
-    items = parse_records([line.data for line in lines])
-    for place, is_too_long in enumerate([line.too_long for line in lines]):
-        if is_too_long:
-            problem = f"more than {MAX_LINE_BYTES} bytes: split or shorten the document"
+def _parsed(
+    lines: Sequence[Line], preparer: Preparer
+) -> tuple[list[Document | Label | RecordError], set[type]]:
+    """Return what the lines hold, and the types among it."""
+    if not lines:
+        return [], set()
+    _, data, too_long = zip(*lines, strict=True)
+    items = parse_records(data)
+    if any(too_long):
+        problem = f"more than {MAX_LINE_BYTES} bytes: split or shorten the document"
+        for place in [place for place, is_too_long in enumerate(too_long) if is_too_long]:
             items[place] = RecordError("line_too_long", problem)
-    for place in [place for place, item in enumerate(items) if type(item) is Label]:
-        try:
-            preparer.check_labels(items[place].labels)  # type: ignore[union-attr]
-        except RecordError as error:
-            items[place] = error
-    return items
+    if Label in {*map(type, items)}:
+        for place, item in enumerate(items):
+            if type(item) is Label:
+                try:
+                    preparer.check_labels(item.labels)
+                except RecordError as error:
+                    items[place] = error
+    return items, {*map(type, items)}
 
 
 def _slices(indptr: np.ndarray, nodes: np.ndarray) -> Iterator[bytes]:

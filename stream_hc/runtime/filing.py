@@ -173,7 +173,9 @@ class Filer:
                 scored = self.learner.predict_many(X, scores=True)
             parts.append(Rows(*as_rows(scored), scored.data))
             first = last
-        answers = Answers(self._signature, batch.documents, joined(parts), versions)
+        ids = [document.id for document in batch.documents]
+        stamps = [document.ts for document in batch.documents]
+        answers = Answers(self._signature, ids, joined(parts), versions, stamps)
         return Filed(answers, batch.errors, int(is_labelled.sum()), h_sum, wrong)
 
     def _losses(self, scored: csr_array, Y: csr_array) -> tuple[float, float]:

@@ -121,8 +121,8 @@ def plans(batch: RecordBatch, room: WaitingRoom, cuts: Cuts) -> Iterator[Plan | 
 
 def _all_taught(batch: RecordBatch, room: WaitingRoom, cuts: Cuts) -> Plan:
     """Return the plan of documents that all have their labels: nobody meets anybody."""
-    n_documents = len(batch.documents)
-    room.learn_all([document.id for document in batch.documents], batch.labels)
+    n_documents = len(batch.ids)
+    room.learn_all(batch.ids, batch.labels)
     n_looks = (n_documents - cuts.until_look) // cuts.every + 1
     nobody: list[WaitingDocument | None] = [None] * n_documents
     order = list(range(n_documents))

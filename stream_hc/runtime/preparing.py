@@ -49,24 +49,28 @@ class Preparer:
     def prepare(self, documents: Sequence[Document]) -> Prepared:
         """Put aside what cannot be used; bring the rest to rows. Only the vectorizer changes."""
         texts = [document.text for document in documents]
-        errors: dict[int, RecordError] = {}
-        rows: list[Rows | None] = []
-        try:
-            Y = self._label_rows(documents)
+        if None in texts or (self._ascii_only and not all([text.isascii() for text in texts if text])):
+            return self._prepare_each(documents)
+        try:  # all texts with known labels, the usual case, need no look at each document
+            Y, is_labelled = self._label_rows(documents)
         except TaxonomyError:
-            texts.append(None)  # which label it is, is found out below
-        if self._ascii_only and not all(text is None or text.isascii() for text in texts):
-            texts.append(None)
-        if None in texts:  # all texts with known labels, the usual case, need no look at each document
-            rows, errors = self._checked(documents)
-            documents = [document for place, document in enumerate(documents) if place not in errors]
-            Y = self._label_rows(documents)
-        X = self._feature_rows(documents, rows)
-        is_labelled = np.array([document.labels is not None for document in documents], np.bool_)
-        return Prepared(documents, errors, X, Y, is_labelled)
+            return self._prepare_each(documents)
+        X = self.vectorizer.learn_transform(cast(list[str], texts))
+        return Prepared(documents, {}, X, Y, is_labelled)
 
-    def _label_rows(self, documents: Sequence[Document]) -> csr_array:
-        return self.taxonomy.encode([document.labels or () for document in documents])
+    def _prepare_each(self, documents: Sequence[Document]) -> Prepared:
+        rows, errors = self._checked(documents)
+        sound = [document for place, document in enumerate(documents) if place not in errors]
+        Y, is_labelled = self._label_rows(sound)
+        return Prepared(sound, errors, self._feature_rows(sound, rows), Y, is_labelled)
+
+    def _label_rows(self, documents: Sequence[Document]) -> tuple[csr_array, Bools]:
+        """Return the labels, and which documents have any, be it an empty list."""
+        given = [document.labels for document in documents]
+        if None not in given:
+            return self.taxonomy.encode(cast(list[list[str]], given)), np.ones(len(given), np.bool_)
+        is_labelled = np.array([labels is not None for labels in given], np.bool_)
+        return self.taxonomy.encode([labels or () for labels in given]), is_labelled
 
     def _checked(self, documents: Sequence[Document]) -> tuple[list[Rows | None], dict[int, RecordError]]:
         """Return the rows of the documents that can be used, and what is wrong with the others."""

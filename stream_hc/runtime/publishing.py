@@ -45,9 +45,11 @@ class Publisher:
             if first < last:
                 version, learns = versions[name]
                 scored = sliced(Rows(*taught.predicted[name]), first, last)
-                documents = batch.documents[plan.first + first : plan.first + last]
+                answered = slice(plan.first + first, plan.first + last)
+                stamps = None if batch.stamps is None else batch.stamps[answered]
                 signature = self._signature(name if learns else FittedModel.model)
-                yield Answers(signature, documents, scored, version + learns * until[first:last])
+                numbers = version + learns * until[first:last]
+                yield Answers(signature, batch.ids[answered], scored, numbers, stamps)
             first = last
 
     def _signature(self, model: str) -> Signature:
@@ -69,5 +71,5 @@ class Publisher:
             if begin < end:
                 nodes = [names[node] for node in asked.indices[begin:end]]
                 margins = np.round(asked.data[begin:end].astype(np.float64), 6).tolist()
-                name = batch.documents[plan.first + place].id
+                name = batch.ids[plan.first + place]
                 yield LabelRequest(name, dict(zip(nodes, margins, strict=True)))

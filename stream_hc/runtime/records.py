@@ -27,6 +27,7 @@ __all__ = [
     "Prediction",
     "RecordError",
     "Reject",
+    "Ts",
     "parse_document",
     "parse_record",
     "parse_records",

@@ -102,9 +102,9 @@ class Scoreboard:
     def score(self, name: str) -> Score:
         """Return the mean loss of a model, over all and recently."""
         count, total = self._sums.get(name, (0, 0.0))
-        recent = self._recent.get(name, np.zeros(0))
-        recent = recent[~np.isnan(recent)]
-        return Score(count, total / max(count, 1), float(recent.mean()) if recent.size else 0.0)
+        recent = self._recent.get(name, NO_LOSSES)
+        level = compare_losses(recent, recent, 0, recent.size)[1]  # the mean of those that are there
+        return Score(count, total / max(count, 1), float(level))
 
     def state(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and copied arrays."""

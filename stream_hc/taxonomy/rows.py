@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,17 +125,15 @@ def encode(label_sets: Iterable["Labels"], column: Mapping[str, int]) -> csr_arr
 def encode_closed(taxonomy: "Taxonomy", label_sets: Iterable["Labels"]) -> csr_array:
     """Return label sets as bool rows with all ancestors."""
     if isinstance(label_sets, list) and {*map(type, label_sets)} <= PLAIN_SETS:
-        column = taxonomy.column_of
+        indptr = np.zeros(len(label_sets) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, label_sets), np.int64, len(label_sets)), out=indptr[1:])
+        columns = map(taxonomy.column_of.__getitem__, chain.from_iterable(label_sets))
         try:
-            flat = [column[name] for labels in label_sets for name in labels]
+            flat = np.fromiter(columns, np.int32, int(indptr[-1]))
         except (KeyError, TypeError):
             pass  # which label it is, is found out below
         else:
-            indptr = np.zeros(len(label_sets) + 1, np.int64)
-            np.cumsum(np.fromiter(map(len, label_sets), np.int64, len(label_sets)), out=indptr[1:])
-            parts = kernels.close_rows(
-                indptr, np.array(flat, np.int32), taxonomy.parent_ptr, taxonomy.parent_idx
-            )
+            parts = kernels.close_rows(indptr, flat, taxonomy.parent_ptr, taxonomy.parent_idx)
             return _matrix(*parts, n_nodes=len(taxonomy))
     return close(taxonomy, encode(label_sets, taxonomy.column_of))
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stream_hc import Taxonomy
-from stream_hc.runtime import Document, Prediction
+from stream_hc.runtime import Prediction
 from stream_hc.runtime.answers import Answers, Signature
 from stream_hc.vectorize import Rows
 from tests import naive
@@ -33,7 +33,7 @@ Row = tuple[str, Any, dict[int, float], int]
 
 
 def answers(given: list[Row], model: str) -> Answers:
-    documents = [Document(name, text="", ts=ts) for name, ts, _, _ in given]
+    stamps = [ts for _, ts, _, _ in given]
     scores = [sorted(row.items()) for _, _, row, _ in given]
     flat = [pair for row in scores for pair in row]
     scored = Rows(
@@ -41,7 +41,11 @@ def answers(given: list[Row], model: str) -> Answers:
         np.array([node for node, _ in flat], np.int32),
         np.array([margin for _, margin in flat], np.float32),
     )
-    return Answers(Signature(TREE, model), documents, scored, np.array([v for *_, v in given], np.int64))
+    versions = np.array([version for *_, version in given], np.int64)
+    ids = [name for name, *_ in given]
+    # No stamp at all may be told in two ways.
+    given_stamps = stamps if any(ts is not None for ts in stamps) or len(ids) % 2 else None
+    return Answers(Signature(TREE, model), ids, scored, versions, given_stamps)
 
 
 @settings(deadline=None)
@@ -102,8 +106,9 @@ def test_long_names_have_room(length: int) -> None:
     scored = Rows(np.array([0, 1]), np.array([0], np.int32), np.array([-999_999_900], np.float32))
     made = Answers(
         Signature(tree, "m" * length),
-        [Document("i" * length, "", ts="t" * length)],
+        ["i" * length],
         scored,
         np.array([2**62]),
+        ["t" * length],
     )
     assert msgspec.json.decode(made.json_lines())["scores"] == made.predictions()[0].scores
