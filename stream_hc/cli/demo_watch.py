@@ -68,7 +68,7 @@ class EarlyFits:
         return Fitted(request.number, finished.model, finished.problem)
 
 
-class DemoWatcher(Watcher):
+class DemoWatcher(Watcher[Job]):
     """Shows the job, keeps its speed, begins its fits.
 
     Parameters

@@ -65,7 +65,7 @@ class Tally:
         return self.since()[0] / max(time.perf_counter() - self.began, 1e-9)
 
 
-class RunWatcher(Watcher):
+class RunWatcher(Watcher[Job]):
     """Shows a job on standard error.
 
     Parameters

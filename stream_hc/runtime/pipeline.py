@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from stream_hc.runtime.jsonl import Line
 from stream_hc.runtime.outcome import Outcome
@@ -12,10 +12,11 @@ __all__ = ["Pipeline", "Processed"]
 
 
 class Processed(NamedTuple):
-    """What became of the lines of a source."""
+    """What became of the lines of a source; `tag` is what came with them."""
 
     source: str
     outcome: Outcome
+    tag: Any = None
 
 
 class Pipeline:
@@ -24,14 +25,14 @@ class Pipeline:
     def __init__(self, processor: Processor) -> None:
         self._processor = processor
         self._pool = ThreadPoolExecutor(1, "processor")
-        self._source = ""
+        self._source, self._tag = "", None
         self._running: Future[Outcome] | None = None
 
-    def put(self, source: str, lines: Sequence[Line]) -> Processed | None:
+    def put(self, source: str, lines: Sequence[Line], tag: Any = None) -> Processed | None:
         """Take a batch; returns what became of the one before, if there was one under way."""
         batch = self._processor.prepare(lines)
         before = self.flush()
-        self._source, self._running = source, self._pool.submit(self._processor.apply, batch)
+        self._source, self._tag, self._running = source, tag, self._pool.submit(self._processor.apply, batch)
         return before
 
     def flush(self) -> Processed | None:
@@ -39,7 +40,7 @@ class Pipeline:
         if self._running is None:
             return None
         running, self._running = self._running, None
-        return Processed(self._source, running.result())
+        return Processed(self._source, running.result(), self._tag)
 
     def __enter__(self) -> Self:
         return self

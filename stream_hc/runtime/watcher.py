@@ -1,13 +1,15 @@
 """Who looks on while a job runs, and who may stop it."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from stream_hc.runtime.pipeline import Processed
 
 if TYPE_CHECKING:
-    from stream_hc.runtime.job import Job
+    from stream_hc.runtime.work import Work
 
 __all__ = ["StopRequest", "Watcher"]
+
+W = TypeVar("W", bound="Work", contravariant=True)
 
 
 class StopRequest(Protocol):
@@ -22,16 +24,16 @@ class StopRequest(Protocol):
         """Becomes readable then."""
 
 
-class Watcher:
+class Watcher(Generic[W]):
     """Is told what happens; this one does not listen."""
 
-    def begin(self, job: "Job") -> None:
+    def begin(self, job: W) -> None:
         """Take note of a job that is ready to begin."""
 
-    def processed(self, job: "Job", done: Processed) -> None:
+    def processed(self, job: W, done: Processed) -> None:
         """Take note of a batch that is done."""
 
-    def save(self, job: "Job") -> None:
+    def save(self, job: W) -> None:
         """Save what it keeps of its own: when a snapshot is due, with nothing under way, and at the end."""
 
     def note(self, text: str) -> None:

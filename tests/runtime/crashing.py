@@ -22,6 +22,7 @@ import msgspec
 
 from stream_hc import Taxonomy, snapshot
 from stream_hc.runtime import job as job_module
+from stream_hc.runtime import work as work_module
 from stream_hc.runtime.building import build_processor
 from stream_hc.runtime.config import (
     Config,
@@ -257,7 +258,7 @@ def running(patience: Callable[[], int] = lambda: 0) -> Iterator[None]:
 
     with (
         mock.patch.object(job_module, "LOOK_AROUND", 0.0),
-        mock.patch.object(job_module, "Refitter", partial(RefitterHere, patience=patience)),
+        mock.patch.object(work_module, "Refitter", partial(RefitterHere, patience=patience)),
         mock.patch.object(Keeper, "save_in_background", save_here),
     ):
         yield

@@ -191,7 +191,7 @@ WRONG_FILES = {
     "[state]\nmargin = 5": "line 2: unknown key state.margin: did you mean judge.margin?",
     "[state]\nx = 5": "line 2: unknown key state.x: the keys of [state] are folder, keep, every, seconds",
     "[refti]\nx = 5": "line 1: unknown table [refti]: did you mean [refit]?",
-    "[x]\ny = 5": "line 1: unknown table [x]: the tables are stream, model, labels, refit, judge, state",
+    "[x]\ny = 5": f"line 1: unknown table [x]: the tables are {', '.join(TABLES)}",
     "every = 5": "line 1: unknown key every: did you mean refit.every or judge.every or state.every?",
     "refit = 5": "line 1: refit is 5: expected a table, [refit]",
     "[[refit]]\nlag = 5": "line 1: refit is [{'lag': 5}]: expected a table, [refit]",
@@ -264,7 +264,7 @@ def test_a_mistake_in_a_variable(variable: str, job: Path) -> None:
 def test_a_mistake_in_an_option(job: Path) -> None:
     assert problems(refit__lag=0, foo__bar=1, every=2) == [
         "--lag: refit.lag is 0: expected a whole number from 1 to 10^15",
-        "--foo-bar: unknown key foo.bar: the tables are stream, model, labels, refit, judge, state",
+        "--foo-bar: unknown key foo.bar: the tables are stream, model, labels, refit, judge, state, kafka",
         "--every: unknown key every: did you mean refit.every or judge.every or state.every?",
     ]
 

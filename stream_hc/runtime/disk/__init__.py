@@ -1,7 +1,16 @@
 """What a job reads and what it leaves: sources, outputs, and all that it needs to go on after any end."""
 
 from stream_hc.runtime.disk.commands import Request
-from stream_hc.runtime.disk.entries import Batch, Command, Entry, Numbered, RefitDone, RefitFailed, Tick
+from stream_hc.runtime.disk.entries import (
+    Batch,
+    Command,
+    Entry,
+    Numbered,
+    Ranges,
+    RefitDone,
+    RefitFailed,
+    Tick,
+)
 from stream_hc.runtime.disk.folder import FITS, StateFolder
 from stream_hc.runtime.disk.journal import Journal, JournalError
 from stream_hc.runtime.disk.keeper import Failed, Keeper, Loaded, Saved
@@ -30,6 +39,7 @@ __all__ = [
     "Outlets",
     "Place",
     "Position",
+    "Ranges",
     "RefitDone",
     "RefitFailed",
     "Request",

@@ -11,6 +11,7 @@ __all__ = [
     "Command",
     "Entry",
     "Numbered",
+    "Ranges",
     "RefitDone",
     "RefitFailed",
     "Tick",
@@ -28,6 +29,13 @@ class Batch(_Entry, frozen=True):
 
     source: str
     lines: int
+
+
+class Ranges(_Entry, frozen=True):
+    """The next records were those between two offsets of each of these partitions, merged by their time."""
+
+    lines: int
+    ranges: dict[str, tuple[int, int]]
 
 
 class Tick(_Entry, frozen=True):
@@ -58,7 +66,7 @@ class Command(_Entry, frozen=True):
     name: str = ""
 
 
-Entry = Batch | Tick | RefitDone | RefitFailed | Command
+Entry = Batch | Ranges | Tick | RefitDone | RefitFailed | Command
 
 
 class Numbered(NamedTuple):

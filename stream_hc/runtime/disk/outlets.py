@@ -7,7 +7,6 @@ from typing import Self
 
 import msgspec
 
-from stream_hc.runtime.config import Config
 from stream_hc.runtime.disk.sinks import FileSink
 from stream_hc.runtime.log import encode_line
 from stream_hc.runtime.outcome import Outcome
@@ -23,25 +22,24 @@ class Outlets:
 
     Parameters
     ----------
-    config
-        Names them.
+    paths
+        Of `output`, `rejects`, `requests` and `log`; None for what is not wanted.
     lengths
         Of an earlier run that goes on: what is behind them is cut off. Without it the files begin anew.
     append
         Go on behind whatever the files hold.
+    names_source
+        Say of a rejected line which source it is from.
     """
 
     def __init__(
-        self, config: Config, lengths: Mapping[str, int] | None = None, append: bool = False
+        self,
+        paths: Mapping[str, str | None],
+        lengths: Mapping[str, int] | None = None,
+        append: bool = False,
+        names_source: bool = False,
     ) -> None:
-        stream, state = config.stream, config.state
-        paths = {
-            "output": stream.output,
-            "rejects": stream.rejects,
-            "requests": stream.requests,
-            "log": None if state.folder is None else str(Path(state.folder) / LOG),
-        }
-        self._names_source = stream.labels is not None
+        self._names_source = names_source
         self._encoder = msgspec.json.Encoder()
         self._sinks: dict[str, FileSink] = {}
         with ExitStack() as stack:

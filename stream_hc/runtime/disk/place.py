@@ -13,12 +13,16 @@ KEY = "place"
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Positions of the sources, lengths of the outputs, the last entry of the journal, and the newest fit."""
+    """Positions of the sources, lengths of the outputs, the last entry of the journal, and the newest fit.
+
+    Where records come from topics, `offsets` says for each partition which record is the next.
+    """
 
     positions: dict[str, Position | None] = {}
     lengths: dict[str, int] = {}
     journal: int = 0
     fitted: int | None = None
+    offsets: dict[str, int] = {}
 
     def extra(self) -> dict[str, str]:
         """Return it as what a snapshot carries beside its parts."""
