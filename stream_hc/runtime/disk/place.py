@@ -15,7 +15,8 @@ KEY = "place"
 class Place(msgspec.Struct, frozen=True):
     """Positions of the sources, lengths of the outputs, the last entry of the journal, and the newest fit.
 
-    Where records come from topics, `offsets` says for each partition which record is the next.
+    Where records come from topics, `offsets` says for each partition which record is the next, and `job` is
+    the name that stands beside the offsets committed there.
     """
 
     positions: dict[str, Position | None] = {}
@@ -23,6 +24,7 @@ class Place(msgspec.Struct, frozen=True):
     journal: int = 0
     fitted: int | None = None
     offsets: dict[str, int] = {}
+    job: str = ""
 
     def extra(self) -> dict[str, str]:
         """Return it as what a snapshot carries beside its parts."""
