@@ -18,11 +18,13 @@ class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     """What stands beside a committed offset: whose it is, and the newest snapshot on the disk by then.
 
     A state folder of another job, or without such a snapshot, is not the one that belongs to the offsets.
+    `journal` is the last entry of its journal whose results were published with the offsets.
     """
 
     job: str
     snapshot: int
     digest: str
+    journal: int = 0
 
     def text(self) -> str:
         """Return it as the metadata of an offset."""
@@ -33,7 +35,7 @@ class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
         """Return what the metadata of an offset say, or None if somebody else wrote them.
 
         >>> Named.of(Named("a1", 7, "0f").text())
-        Named(job='a1', snapshot=7, digest='0f')
+        Named(job='a1', snapshot=7, digest='0f', journal=0)
         >>> Named.of("") is None
         True
         """

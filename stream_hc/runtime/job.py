@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from stream_hc.runtime.config import Config
 from stream_hc.runtime.contest import Fetch
@@ -94,13 +93,14 @@ class Job(Work):
         outlets = Outlets(paths, None if is_new else place.lengths, self._append, stream.labels is not None)
         self._outlets = stack.enter_context(outlets)
 
-    def _read_again(self, entry: Batch | Ranges) -> tuple[str, list[Line], Any]:
+    def _follow(self, number: int, entry: Batch | Ranges) -> str | None:
         if isinstance(entry, Ranges):
-            return "a topic", [], None
+            return f"{entry.lines} records of topics"
         source, lines = self.sources.get(entry.source), list[Line]()
         while source is not None and len(lines) < entry.lines and source.pending():
             lines += source.read(entry.lines - len(lines))
-        return entry.source, lines, None
+        self._process(entry.source, lines)
+        return None if len(lines) == entry.lines else f"{entry.lines - len(lines)} lines of {entry.source}"
 
     def _write_out(self, done: Processed) -> None:
         self._outlets.write(done.outcome, done.source)

@@ -28,6 +28,11 @@ class Pipeline:
         self._source, self._tag = "", None
         self._running: Future[Outcome] | None = None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a batch is under way, or nobody has asked what became of it."""
+        return self._running is not None
+
     def put(self, source: str, lines: Sequence[Line], tag: Any = None) -> Processed | None:
         """Take a batch; returns what became of the one before, if there was one under way."""
         batch = self._processor.prepare(lines)

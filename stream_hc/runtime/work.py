@@ -103,8 +103,8 @@ class Work(ABC):
         """Bring what came out to where it goes."""
 
     @abstractmethod
-    def _read_again(self, entry: Batch | Ranges) -> tuple[str, list[Line], Any]:
-        """Return the source, the lines and the tag of a batch before the restart, or as many as there are."""
+    def _follow(self, number: int, entry: Batch | Ranges) -> str | None:
+        """Process again what came before the restart; say what is missing if not all of it can be read."""
 
     @abstractmethod
     def _place(self) -> Place:
@@ -164,10 +164,8 @@ class Work(ABC):
                 self._note("journal_gaps", f"the journal has a gap before entry {number}: going on without")
                 return False
             if isinstance(entry, Batch | Ranges):
-                source, lines, tag = self._read_again(entry)
-                self._process(source, lines, tag)
-                if len(lines) < entry.lines:
-                    missing = f"{entry.lines - len(lines)} lines of {source}"
+                missing = self._follow(number, entry)
+                if missing is not None:
                     self._note("journal_gaps", f"{missing} cannot be read again: going on without")
                     return False
             else:
@@ -232,7 +230,7 @@ class Work(ABC):
         else:
             assert isinstance(entry, Command)
             outcome = self._obey(entry)
-        self._deliver(Processed("", outcome))
+        self._deliver(Processed("", outcome, number))
 
     def _obey(self, command: Command) -> Outcome:
         self._requests_done.add(command.name)
@@ -257,6 +255,7 @@ class Work(ABC):
     def _take_snapshot(self, state: StateFolder, result: Saved | Failed | None) -> None:
         if isinstance(result, Saved):
             self.counts["snapshots"] += 1
+            self._saved_as(result.number)
             self._fits.forget(state, self.processor.progress.fitted)
         elif isinstance(result, Failed):
             self._note("snapshot_failures", f"no snapshot: {result.problem}: the stream goes on")
@@ -277,8 +276,12 @@ class Work(ABC):
         self._watcher.save(self)
         if self._state is not None:
             self._take_snapshot(self._state, self._state.wait())
-            self._state.save(self.processor.parts(), self._place(), self._outputs)
+            number = self._state.save(self.processor.parts(), self._place(), self._outputs)
             self.counts["snapshots"] += 1
+            self._saved_as(number)
+
+    def _saved_as(self, number: int) -> None:
+        """Take note of a snapshot that is complete and on the disk."""
 
     def _note(self, count: str, text: str) -> None:
         self.counts[count] += 1

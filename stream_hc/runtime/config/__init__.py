@@ -2,6 +2,7 @@
 
 from stream_hc.runtime.config.configured import ConfigError, Configured
 from stream_hc.runtime.config.files import file_problems
+from stream_hc.runtime.config.kafka import KafkaConfig
 from stream_hc.runtime.config.keys import KEYS, TABLES, Key, flag_of, summary_of
 from stream_hc.runtime.config.learners import REFITTED
 from stream_hc.runtime.config.loading import load_config
@@ -24,6 +25,7 @@ __all__ = [
     "ConfigError",
     "Configured",
     "JudgeConfig",
+    "KafkaConfig",
     "Key",
     "LabelsConfig",
     "ModelConfig",

@@ -94,13 +94,14 @@ class StateFolder:
             self._saved(result.number, self._saving)
         return result
 
-    def save(self, parts: dict[str, Any], place: Place, outputs: Iterable[str]) -> None:
-        """Save here and now."""
+    def save(self, parts: dict[str, Any], place: Place, outputs: Iterable[str]) -> int:
+        """Save here and now; return the number of the snapshot."""
         for path in outputs:
             sync_path(path)
         number = self.keeper.save(parts, place.extra())
         self.is_broken = False
         self._saved(number, place)
+        return number
 
     def _saved(self, number: int, place: Place) -> None:
         """Drop the entries that no snapshot needs any more."""

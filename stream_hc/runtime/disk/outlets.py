@@ -51,7 +51,8 @@ class Outlets:
 
     def write(self, outcome: Outcome, source: str) -> None:
         """Write all of an outcome; nothing stays in a buffer."""
-        self._put("output", b"".join(answers.json_lines() for answers in outcome.answers))
+        if "output" in self._sinks:
+            self._put("output", b"".join(answers.json_lines() for answers in outcome.answers))
         if outcome.rejects and "rejects" in self._sinks:
             named = source if self._names_source else msgspec.UNSET
             rejects = [

@@ -15,8 +15,8 @@ KEY = "place"
 class Place(msgspec.Struct, frozen=True):
     """Positions of the sources, lengths of the outputs, the last entry of the journal, and the newest fit.
 
-    Where records come from topics, `offsets` says for each partition which record is the next, and `job` is
-    the name that stands beside the offsets committed there.
+    Where records come from topics, `offsets` says for each partition which record is the next, `stamp` is the
+    time of the last one, and `job` the name that stands beside the offsets committed there.
     """
 
     positions: dict[str, Position | None] = {}
@@ -25,6 +25,7 @@ class Place(msgspec.Struct, frozen=True):
     fitted: int | None = None
     offsets: dict[str, int] = {}
     job: str = ""
+    stamp: float | None = None
 
     def extra(self) -> dict[str, str]:
         """Return it as what a snapshot carries beside its parts."""

@@ -1,0 +1,147 @@
+"""A process that stands by in its group, and reads and learns while it is the one."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+from kafka import KafkaAdminClient
+
+from consumers.daemon.job import KafkaJob
+from consumers.daemon.membership import LostPartitions, Membership
+from consumers.daemon.messages import MessageMaker
+from consumers.daemon.patience import Interrupted, Patience
+from consumers.daemon.transactions import Transactions
+from consumers.daemon.watchdog import Watchdog
+from consumers.errors import KafkaProblem
+from consumers.settings import client_settings, warnings_of
+from stream_hc.runtime.building import build_processor
+from stream_hc.runtime.config import Config
+from stream_hc.runtime.contest import Fetch
+from stream_hc.runtime.processor import Processor
+from stream_hc.runtime.watcher import StopRequest, Watcher
+from stream_hc.taxonomy import Taxonomy
+
+__all__ = ["Daemon", "Topics"]
+
+
+class Topics(NamedTuple):
+    """What the daemon has to know of the topics it writes to."""
+
+    partitions: dict[str, int]
+    largest_letter: int
+
+
+class Daemon:
+    """Reads, or stands by, until somebody wants it to stop.
+
+    Parameters
+    ----------
+    config
+        All of it; there has to be a state folder.
+    taxonomy
+        Of a job that begins; not needed by one that goes on.
+    stop
+        Asked between two batches, and while it waits.
+    watcher
+        Told what happens.
+    look
+        Looks at the brokers before anything begins, and returns what is known of the topics; a `KafkaProblem`
+        if the job cannot run.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        taxonomy: Taxonomy | None,
+        stop: StopRequest,
+        watcher: Watcher[KafkaJob],
+        look: Callable[[KafkaAdminClient], Topics],
+    ) -> None:
+        if config.state.folder is None:
+            raise KafkaProblem("a job on topics needs a state folder: --state DIR, or state.folder")
+        # The processor asks for labels only where somebody wants to hear of it.
+        stream = msgspec.structs.replace(config.stream, requests=config.kafka.requests)
+        self._config = msgspec.structs.replace(config, stream=stream)
+        self._taxonomy = taxonomy
+        self._stop = stop
+        self._watcher = watcher
+        self._look = look
+        self._settings = client_settings(config.kafka)
+        self._patience = Patience(config.kafka, self._is_stopped, watcher.note)
+
+    def run(self) -> None:
+        """Run until somebody wants it to stop.
+
+        Raises
+        ------
+        Fenced
+            Another process has taken this one's place: do not start it again.
+        KafkaProblem
+            It cannot go on, and why.
+        """
+        kafka = self._config.kafka
+        for warning in warnings_of(kafka):
+            self._watcher.note(f"warning: {warning}")
+        try:
+            with Watchdog(kafka.stuck_after) as watchdog:
+                topics = self._patience.until_done(self._look_first, self._sleep(watchdog.beat))
+                membership = self._patience.until_done(
+                    lambda: Membership(kafka, self._settings, watchdog.beat), self._sleep(watchdog.beat)
+                )
+                with membership:
+                    self._take_part(membership, topics)
+        except Interrupted as error:
+            self._watcher.note(str(error))
+
+    def _look_first(self) -> Topics:
+        admin = KafkaAdminClient(**self._settings)
+        try:
+            return self._look(admin)
+        finally:
+            admin.close()
+
+    def _take_part(self, membership: Membership, topics: Topics) -> None:
+        said = False
+        while not self._is_stopped():
+            if not membership.stand_by(0.2):
+                if not said:
+                    self._watcher.note(f"standing by in the group {self._config.kafka.group}")
+                said = True
+                continue
+            said = False
+            transactions = Transactions(
+                self._config.kafka, self._settings, membership, self._is_stopped, self._watcher.note
+            )
+            job = KafkaJob(
+                self._config,
+                self._build,
+                membership,
+                transactions,
+                MessageMaker(self._config.kafka, *topics),
+                self._stop,
+                self._watcher,
+                self._taxonomy,
+            )
+            try:
+                job.run()
+                return
+            except LostPartitions as error:
+                self._watcher.note(f"not reading any more: {error}")
+
+    def _build(self, fetch: Fetch | None) -> Processor:
+        if self._taxonomy is None:
+            raise KafkaProblem("--taxonomy is missing: name the file, or a --state folder that exists")
+        return build_processor(self._config, self._taxonomy, fetch)
+
+    def _sleep(self, beat: Callable[[], Any]) -> Callable[[float], None]:
+        def sleep(seconds: float) -> None:
+            until = time.monotonic() + seconds
+            while not self._is_stopped() and (left := until - time.monotonic()) > 0:
+                beat()
+                time.sleep(min(left, 0.2))
+
+        return sleep
+
+    def _is_stopped(self) -> bool:
+        return self._stop.requested

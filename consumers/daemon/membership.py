@@ -1,0 +1,214 @@
+"""A place in the consumer group: whether this process reads or stands by, and what is committed."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.errors import FencedInstanceIdError, KafkaError, NoOffsetForPartitionError
+from kafka.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata
+
+from consumers.daemon.assignor import OneReader
+from consumers.offsets import Offsets
+from stream_hc.runtime.config import KafkaConfig
+
+__all__ = ["Fenced", "LostPartitions", "Membership"]
+
+Records = dict[TopicPartition, list[Any]]
+FETCHED = 4 * 2**20  # bytes of a partition at a time
+
+
+class Fenced(RuntimeError):  # noqa: N818 (it says what is the matter)
+    """Another process has this one's identity: it has to end."""
+
+
+class LostPartitions(RuntimeError):  # noqa: N818
+    """The group has given the partitions to another member."""
+
+
+class _Flag(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Notes that something has changed: the client's own thread calls it, and must not be held up."""
+
+    def __init__(self) -> None:
+        self.changed = False
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        self.changed = True
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        self.changed = True
+
+    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
+        self.changed = True
+
+
+class Membership:
+    """A consumer in a group where one member reads everything.
+
+    Parameters
+    ----------
+    config
+        Topics, group and times.
+    settings
+        What every client takes.
+    beat
+        Called whenever something has moved.
+    """
+
+    def __init__(self, config: KafkaConfig, settings: Mapping[str, Any], beat: Callable[[], object]) -> None:
+        self._config = config
+        self._beat = beat
+        self._flag = _Flag()
+        session = round(1000 * config.session_timeout)
+        self.consumer = KafkaConsumer(
+            **settings,
+            group_id=config.group,
+            group_instance_id=config.instance,
+            partition_assignment_strategy=[OneReader],
+            isolation_level="read_committed",
+            auto_offset_reset="none",  # a hole is never passed over in silence
+            enable_auto_commit=False,
+            allow_auto_create_topics=False,
+            max_poll_records=config.batch,
+            max_partition_fetch_bytes=FETCHED,
+            session_timeout_ms=session,
+            heartbeat_interval_ms=max(100, min(3000, session // 5)),
+            max_poll_interval_ms=round(1000 * max(config.stuck_after, config.session_timeout)) + 60_000,
+            metrics_enabled=False,
+        )
+        self.consumer.subscribe(self.topics, listener=self._flag)
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that are read; documents first."""
+        labels = self._config.labels
+        return [self._config.documents, *([] if labels in (None, self._config.documents) else [labels])]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # A static member keeps its place: whoever comes back under its name goes on without the others.
+        self.consumer.close(autocommit=False, timeout_ms=5000)
+
+    # The group
+
+    @property
+    def changed(self) -> bool:
+        """Whether partitions came or went since `settle`."""
+        return self._flag.changed
+
+    def identity(self) -> ConsumerGroupMetadata:
+        """Return what shows the brokers that this is a member of the group as it is now."""
+        return self.consumer.group_metadata()
+
+    def stand_by(self, seconds: float) -> bool:
+        """Wait for partitions, so long at most; True if there are any."""
+        self._poll(seconds, 1, paused=True)
+        return bool(self.consumer.assignment()) and self._is_stable()
+
+    def settle(self, mine: Iterable[TopicPartition], stop: Callable[[], bool]) -> set[TopicPartition]:
+        """Wait until the group agrees; return what was given to this member beside `mine`, and pause it.
+
+        Raises
+        ------
+        LostPartitions
+            Not everything of `mine` is this member's any more, or somebody wanted to stop.
+        """
+        had = set(mine)
+        while True:
+            self._flag.changed = False
+            self._poll(0.1, 1, paused=True)
+            if stop():
+                raise LostPartitions("stopped while the group was not in order")
+            if self._is_stable() and not self._flag.changed:
+                break
+        have = set(self.consumer.assignment())
+        if not had <= have or not have:
+            raise LostPartitions(f"{len(had - have) or 'all'} partitions were given to another member")
+        return have - had
+
+    def _is_stable(self) -> bool:
+        return bool(self.consumer.group_metadata().state == MemberState.STABLE)
+
+    # Records
+
+    def seek(self, offsets: Offsets) -> None:
+        """Go on reading there, and read everything that is named."""
+        for partition, offset in offsets.items():
+            self.consumer.seek(partition, offset)
+        self.consumer.resume(*offsets)
+
+    def read(self, seconds: float, most: int) -> Records:
+        """Return the next records, so many at most, as soon as there are any."""
+        return self._poll(seconds, most, paused=False)
+
+    def hold(self, paused: Iterable[TopicPartition], resumed: Iterable[TopicPartition]) -> None:
+        """Read no more of some partitions for a while, and others again."""
+        self.consumer.pause(*paused)
+        self.consumer.resume(*resumed)
+
+    def next_offset(self, partition: TopicPartition) -> int:
+        """Return the offset from which this partition is read on, without asking a broker."""
+        state = self.consumer.position(partition, timeout_ms=round(1000 * self._config.request_timeout))
+        return -1 if state is None else int(state)
+
+    def _poll(self, seconds: float, most: int, paused: bool) -> Records:
+        self._beat()
+        try:
+            if paused:
+                self.consumer.pause(*self.consumer.assignment())
+            return dict(self.consumer.poll(timeout_ms=round(1000 * seconds), max_records=most))
+        except NoOffsetForPartitionError:
+            return {}  # of a group that is new: `seek` comes before anything is read
+        except FencedInstanceIdError as error:
+            raise Fenced(f"another process is {self._config.instance} of {self._config.group} now") from error
+
+    def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return what the group has committed, with what is said beside it."""
+        found = {}
+        for partition in partitions:
+            at = self.consumer.committed(
+                partition, metadata=True, timeout_ms=round(1000 * self._config.request_timeout)
+            )
+            self._beat()
+            if at is not None:
+                found[partition] = at
+        return found
+
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Commit without a transaction; an error if this is not a member of the group as it is now."""
+        self.consumer.commit(dict(offsets), timeout_ms=round(1000 * self._config.request_timeout))
+
+    def is_valid(self, committed: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+        """Ask the brokers whether this process is still the member that reads: commit the same once more."""
+        try:
+            self.commit(committed)
+        except KafkaError:
+            return False
+        return True
+
+    def ends(self, first: bool) -> Offsets:
+        """Return where the partitions begin, or end."""
+        partitions = sorted(self.consumer.assignment())
+        ask = self.consumer.beginning_offsets if first else self.consumer.end_offsets
+        return dict(ask(partitions, timeout_ms=round(1000 * self._config.request_timeout)))
+
+    def lag(self, position: Offsets) -> Offsets:
+        """Return how many records each partition has in front of this reader, as far as it was told."""
+        found = {}
+        for partition, offset in position.items():
+            if partition in self.consumer.assignment():
+                end = self.consumer.highwater(partition)
+                if end is not None:
+                    found[partition] = max(0, end - offset)
+        return found
+
+    def wait(self, seconds: float, stop: Callable[[], bool]) -> None:
+        """Let time pass without leaving the group; ends early if somebody wants to stop."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not stop():
+            try:
+                self._poll(min(left, 0.2), 1, paused=True)
+            except KafkaError:
+                time.sleep(min(left, 0.2))

@@ -1,0 +1,87 @@
+"""What came out of the processor -> records for the topics."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from consumers.daemon.transactions import Message
+from stream_hc.runtime.config import KafkaConfig
+from stream_hc.runtime.events import Event, Standing
+from stream_hc.runtime.log import encode_line
+from stream_hc.runtime.outcome import Outcome
+from stream_hc.runtime.records import RecordError
+
+__all__ = ["MessageMaker", "letter_headers"]
+
+ROOM = 2_000  # bytes of a letter that headers and framing may take
+CUT = "truncated"  # header of a letter that did not fit into its topic
+
+
+class MessageMaker:
+    """Writes messages for the topics of a job.
+
+    The key of a prediction is the id of its document. Among several partitions it goes where the key leads,
+    as Kafka's own clients do it: documents with the same keys, in as many partitions, lie beside it.
+
+    Parameters
+    ----------
+    config
+        Names the topics.
+    partitions
+        How many each topic has.
+    largest_letter
+        Bytes that the topic of dead letters takes.
+    """
+
+    def __init__(self, config: KafkaConfig, partitions: dict[str, int], largest_letter: int) -> None:
+        self._config = config
+        self._partitions = partitions
+        self._largest = max(0, largest_letter - ROOM)
+        self._encode = msgspec.json.Encoder().encode
+
+    def of_outcome(self, outcome: Outcome, records: Sequence[Any]) -> list[Message]:
+        """Return the messages about some records; a rejected line has the place of its record as number."""
+        messages = list(self._predictions(outcome))
+        letters, requests = self._config.dead_letters, self._config.requests
+        if letters is not None:
+            messages += [
+                self._letter(letters, records[line.number], error) for line, error in outcome.rejects
+            ]
+        if requests is not None:
+            messages += [
+                Message(requests, self._encode(request), request.id.encode()) for request in outcome.requests
+            ]
+        return messages + self.of_log(outcome.log)
+
+    def of_log(self, log: Sequence[Event | Standing]) -> list[Message]:
+        """Return what happened as messages."""
+        topic = self._config.events
+        return [] if topic is None else [Message(topic, encode_line(line)[:-1]) for line in log]
+
+    def _predictions(self, outcome: Outcome) -> Iterator[Message]:
+        topic = self._config.predictions
+        partition = 0 if self._partitions[topic] == 1 else None  # which the client works out from the key
+        for answers in outcome.answers:
+            lines = answers.json_lines().split(b"\n")
+            for name, line in zip(answers.ids, lines, strict=False):  # behind the last line there is nothing
+                yield Message(topic, line, name.encode(errors="surrogatepass"), partition)
+
+    def _letter(self, topic: str, record: Any, error: RecordError) -> Message:
+        value, headers = record.value, letter_headers(record, error.reason, error.detail)
+        if value is not None and len(value) + len(record.key or b"") > self._largest:
+            headers.append((CUT, str(len(value)).encode()))
+            value = value[: max(0, self._largest - len(record.key or b""))]
+        return Message(topic, b"" if value is None and record.key is None else value, record.key, 0, headers)
+
+
+def letter_headers(record: Any, reason: str, detail: str) -> list[tuple[str, bytes]]:
+    """Return what stands beside the bytes of a dead letter."""
+    told = {
+        "reason": reason,
+        "detail": detail[:500],
+        "topic": record.topic,
+        "partition": str(record.partition),
+        "offset": str(record.offset),
+    }
+    return [(name, text.encode(errors="backslashreplace")) for name, text in told.items()]

@@ -1,0 +1,202 @@
+"""Predictions, letters, events and progress reach the brokers together or not at all, once."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafka import KafkaProducer, TopicPartition
+from kafka.errors import (
+    AuthorizationError,
+    CommitFailedError,
+    FencedInstanceIdError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    RecordListTooLargeError,
+)
+from kafka.structs import OffsetAndMetadata
+
+from consumers.daemon.membership import Fenced, Membership
+from consumers.daemon.patience import FENCED, Patience
+from consumers.daemon.watchdog import timed
+from consumers.errors import KafkaProblem, explained
+from stream_hc.runtime.config import KafkaConfig
+
+__all__ = ["Message", "Transactions"]
+
+MAX_REQUEST = 4 * 2**20  # bytes; the brokers have the last word
+BATCH, BUFFER_MS = 2**18, 5
+TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+
+Commits = Mapping[TopicPartition, OffsetAndMetadata]
+
+
+class Message(NamedTuple):
+    """One record to be written."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None = None
+    partition: int | None = 0
+    headers: Sequence[tuple[str, bytes]] = ()
+
+
+class Transactions:
+    """Writes to the topics of a job, under its one name: whoever opens it shuts out the one before.
+
+    Parameters
+    ----------
+    config, settings
+        Of the clients.
+    membership
+        Of the group whose offsets are committed.
+    stop
+        Asked while the brokers are away.
+    note
+        Called with what somebody should know.
+    """
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        settings: Mapping[str, Any],
+        membership: Membership,
+        stop: Callable[[], bool],
+        note: Callable[[str], None],
+    ) -> None:
+        self._config = config
+        self._settings = dict(settings)
+        self._membership = membership
+        self._stop = stop
+        self._note = note
+        self._patience = Patience(config, stop, note)
+        self._producer: KafkaProducer | None = None
+        self._committed: Commits = {}
+        self.counts: Counter[str] = Counter()
+        self.seconds = 0.0  # that the last commit took
+
+    def open(self) -> None:
+        """Connect, end what the one before left open, and shut it out."""
+        self._try(self._connect)
+
+    def close(self) -> None:
+        """Give up what was not committed."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close(timeout=0)
+
+    def publish(self, messages: Sequence[Message], commits: Commits) -> None:
+        """Write the messages and commit the offsets, however long that takes.
+
+        Raises
+        ------
+        Fenced
+            Another process writes under this name.
+        LostPartitions
+            The group has given the partitions to another member.
+        Interrupted
+            Somebody wanted to stop before it could be done.
+        KafkaProblem
+            It can never be done.
+        """
+        began = time.monotonic()
+        while True:
+            try:
+                self._write(messages, commits)
+                break
+            except (Fenced, KafkaProblem):
+                raise
+            except TOO_LARGE as error:
+                raise KafkaProblem(
+                    f"a record is too large for its topic ({error}): raise max.message.bytes of it"
+                ) from error
+            except AuthorizationError as error:
+                raise KafkaProblem(explained(error, self._config)) from error
+            except FencedInstanceIdError as error:
+                raise Fenced(f"another process is {self._config.instance} now") from error
+            except CommitFailedError:
+                self.counts["aborted"] += 1  # the group is not as it was: see who reads now, then once more
+                self._membership.settle(commits, self._stop)
+                self._try(self._connect)
+            except FENCED as error:
+                # Also after a transaction that took too long: the brokers gave it up, nobody else came.
+                self.counts["aborted"] += 1
+                if self._committed and not self._membership.is_valid(self._committed):
+                    raise Fenced(f"another process writes as {self._config.group} now") from error
+                self._try(self._connect)
+            except KafkaError as error:
+                self.counts["aborted"] += 1
+                self._note(f"{explained(error, self._config)}: once more")
+                self._try(self._connect)
+            if self._is_committed(commits):
+                break
+        self._committed = commits
+        self.counts["committed"] += 1
+        self.seconds = time.monotonic() - began
+
+    def _write(self, messages: Sequence[Message], commits: Commits) -> None:
+        """Do it in this order; a crash before the last step leaves nothing that a reader sees."""
+        assert self._producer is not None
+        producer, config = self._producer, self._config
+        if not config.transactions:
+            self._write_plainly(producer, messages, commits)
+            return
+        # 1. Begin. Killed here: the next one of this name aborts what is open.
+        producer.begin_transaction()
+        # 2. Write. Killed here: readers of what is committed never see these records.
+        send = producer.send
+        for topic, value, key, partition, headers in messages:
+            send(topic, value, key, list(headers), partition)
+        # 3. The offsets. Refused where the group has another reader by now.
+        limit = config.transaction_timeout
+        identity = self._membership.identity()
+        timed(limit, "committing offsets", producer.send_offsets_to_transaction, dict(commits), identity)
+        # 4. Commit. Killed here: the brokers know whether it happened, and the next start asks them.
+        timed(limit, "committing", producer.commit_transaction)
+
+    def _write_plainly(self, producer: KafkaProducer, messages: Sequence[Message], commits: Commits) -> None:
+        sent = [
+            producer.send(topic, value, key, list(headers), partition)
+            for topic, value, key, partition, headers in messages
+        ]
+        producer.flush(self._config.transaction_timeout)
+        for each in sent:
+            each.get(0)
+        self._membership.commit(commits)
+
+    def _connect(self) -> None:
+        self.close()
+        config = self._config
+        named = {"transactional_id": config.group} if config.transactions else {}
+        self._producer = KafkaProducer(
+            **self._settings,
+            **named,
+            transaction_timeout_ms=round(1000 * config.transaction_timeout),
+            acks="all",
+            batch_size=BATCH,
+            linger_ms=BUFFER_MS,
+            max_request_size=MAX_REQUEST,
+            max_block_ms=round(1000 * config.request_timeout),
+            allow_auto_create_topics=False,
+            metrics_enabled=False,
+        )
+        if config.transactions:
+            limit = config.request_timeout + 5
+            timed(limit, "beginning to write", self._producer.init_transactions)
+
+    def _is_committed(self, commits: Commits) -> bool:
+        """Whether what seemed to fail has happened after all."""
+        found: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._try(lambda: found.update(self._membership.committed(commits)))
+        # What is said beside the offsets is another thing every time, also where no record was read.
+        return all(
+            partition in found
+            and (found[partition].offset, found[partition].metadata) == (at.offset, at.metadata)
+            for partition, at in commits.items()
+        )
+
+    def _try(self, work: Callable[[], object]) -> None:
+        try:
+            self._patience.until_done(work, lambda seconds: self._membership.wait(seconds, self._stop))
+        except FENCED as error:
+            raise Fenced(f"another process writes as {self._config.group} now") from error
