@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 from kafka import KafkaAdminClient
 
+from consumers.daemon.fetching import Fetching
 from consumers.daemon.job import KafkaJob
 from consumers.daemon.membership import LostPartitions, Membership
 from consumers.daemon.messages import MessageMaker
@@ -16,13 +17,13 @@ from consumers.daemon.watchdog import Watchdog
 from consumers.errors import KafkaProblem
 from consumers.settings import client_settings, warnings_of
 from stream_hc.runtime.building import build_processor
-from stream_hc.runtime.config import Config
+from stream_hc.runtime.config import Config, KafkaConfig
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.watcher import StopRequest, Watcher
 from stream_hc.taxonomy import Taxonomy
 
-__all__ = ["Daemon", "Topics"]
+__all__ = ["Daemon"]
 
 
 class Topics(NamedTuple):
@@ -45,9 +46,6 @@ class Daemon:
         Asked between two batches, and while it waits.
     watcher
         Told what happens.
-    look
-        Looks at the brokers before anything begins, and returns what is known of the topics; a `KafkaProblem`
-        if the job cannot run.
     """
 
     def __init__(
@@ -56,7 +54,6 @@ class Daemon:
         taxonomy: Taxonomy | None,
         stop: StopRequest,
         watcher: Watcher[KafkaJob],
-        look: Callable[[KafkaAdminClient], Topics],
     ) -> None:
         if config.state.folder is None:
             raise KafkaProblem("a job on topics needs a state folder: --state DIR, or state.folder")
@@ -66,7 +63,6 @@ class Daemon:
         self._taxonomy = taxonomy
         self._stop = stop
         self._watcher = watcher
-        self._look = look
         self._settings = client_settings(config.kafka)
         self._patience = Patience(config.kafka, self._is_stopped, watcher.note)
 
@@ -97,19 +93,20 @@ class Daemon:
     def _look_first(self) -> Topics:
         admin = KafkaAdminClient(**self._settings)
         try:
-            return self._look(admin)
+            return _seen(admin, self._config.kafka)
         finally:
             admin.close()
 
     def _take_part(self, membership: Membership, topics: Topics) -> None:
         said = False
         while not self._is_stopped():
-            if not membership.stand_by(0.2):
+            if not membership.stand_by():
                 if not said:
                     self._watcher.note(f"standing by in the group {self._config.kafka.group}")
                 said = True
                 continue
             said = False
+            fetching = Fetching(self._config.kafka, self._settings, membership.beat)
             transactions = Transactions(
                 self._config.kafka, self._settings, membership, self._is_stopped, self._watcher.note
             )
@@ -117,6 +114,7 @@ class Daemon:
                 self._config,
                 self._build,
                 membership,
+                fetching,
                 transactions,
                 MessageMaker(self._config.kafka, *topics),
                 self._stop,
@@ -128,6 +126,8 @@ class Daemon:
                 return
             except LostPartitions as error:
                 self._watcher.note(f"not reading any more: {error}")
+            finally:
+                fetching.close()
 
     def _build(self, fetch: Fetch | None) -> Processor:
         if self._taxonomy is None:
@@ -145,3 +145,8 @@ class Daemon:
 
     def _is_stopped(self) -> bool:
         return self._stop.requested
+
+
+def _seen(admin: KafkaAdminClient, config: KafkaConfig) -> Topics:
+    found = admin.describe_topics([config.predictions])
+    return Topics({each["name"]: len(each["partitions"]) for each in found}, 2**20)

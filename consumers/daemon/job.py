@@ -18,6 +18,7 @@ from kafka.errors import OffsetOutOfRangeError
 
 from consumers.daemon.beginning import Beginning, Ends, begin_anew, go_on
 from consumers.daemon.clock import Piece, StreamClock
+from consumers.daemon.fetching import Fetching
 from consumers.daemon.membership import Membership
 from consumers.daemon.messages import MessageMaker
 from consumers.daemon.patience import Interrupted
@@ -58,6 +59,8 @@ class KafkaJob(Work):
         As for `Work`; there has to be a state folder.
     membership
         That has been given the partitions.
+    fetching
+        Reads them.
     transactions
         Not yet open.
     messages
@@ -69,6 +72,7 @@ class KafkaJob(Work):
         config: Config,
         build: Callable[[Fetch | None], Processor],
         membership: Membership,
+        fetching: Fetching,
         transactions: Transactions,
         messages: MessageMaker,
         stop: StopRequest | None = None,
@@ -79,7 +83,7 @@ class KafkaJob(Work):
         self.membership = membership
         self.transactions = transactions
         self._messages = messages
-        self._reader = RecordReader(membership, config.kafka.batch, config.kafka.linger)
+        self._reader = RecordReader(fetching, config.kafka.batch, config.kafka.linger)
         self._offsets: Offsets = {}  # behind what is processed and published
         self._published = 0  # the last entry of the journal whose results are published
         self._events: list[Event | Standing] = []  # not yet published
@@ -103,7 +107,7 @@ class KafkaJob(Work):
     @property
     def lag(self) -> dict[TopicPartition, int]:
         """How many records of each partition are still to be read, as far as the brokers have said."""
-        return self.membership.lag(self._reader.position)
+        return self._reader.lag()
 
     # Beginning
 
@@ -180,6 +184,7 @@ class KafkaJob(Work):
             records = self._reader.take(ranges, self._is_stopped)
         except OffsetOutOfRangeError as error:
             raise KafkaProblem(f"records are gone that the journal names ({error})") from error
+        self.membership.look()
         if self._is_stopped():
             raise Interrupted("stopped while it caught up")
         if len(records) != entry.lines:
@@ -192,8 +197,10 @@ class KafkaJob(Work):
 
     def _go_on(self) -> bool:
         """Do one thing; False if there is nothing to do any more."""
-        if self._is_stopped():
+        limit = self.config.stream.limit
+        if self._is_stopped() or (limit is not None and self._taken >= limit):
             return False
+        self.membership.look()
         if self.membership.changed:
             self._settle()
         if time.monotonic() - self._looked >= LOOK_AROUND:
@@ -208,24 +215,21 @@ class KafkaJob(Work):
             ranges = {key_of(partition): span for partition, span in ranges_of(piece.records).items()}
             self._write_down(Ranges(self._taken, len(piece.records), ranges))
             self._enter(self._journal_end, piece)
-        every, limit = self.config.state.every, self.config.stream.limit
+        every = self.config.state.every
         if every is not None and self._taken - self._last_saved >= every:
             self._save_soon()
-        return limit is None or self._taken < limit
+        return True
 
     def _gather(self) -> list[Any]:
+        limit = self.config.stream.limit
+        most = self.config.kafka.batch if limit is None else limit - self._taken
         try:
-            records = self._reader.gather(0.0 if self._pipeline.busy else LOOK_AROUND)
+            return self._reader.gather(0.0 if self._pipeline.busy else LOOK_AROUND, most)
         except OffsetOutOfRangeError as error:
             raise KafkaProblem(
                 f"records were deleted before they were read ({error}): keep them longer (retention.ms); "
                 "stream-hc kafka reset --to earliest goes on without them"
             ) from error
-        limit = self.config.stream.limit
-        if limit is not None and len(records) > limit - self._taken:
-            records = records[: limit - self._taken]
-            self._reader.begin(self._reader.position | offsets_behind(records))
-        return records
 
     def _settle(self) -> None:
         """See what the group has agreed on: new partitions are read from their beginning."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
-from kafka.errors import FencedInstanceIdError, KafkaError, NoOffsetForPartitionError
+from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata
 
 from consumers.daemon.assignor import OneReader
@@ -14,8 +14,8 @@ from stream_hc.runtime.config import KafkaConfig
 
 __all__ = ["Fenced", "LostPartitions", "Membership"]
 
-Records = dict[TopicPartition, list[Any]]
-FETCHED = 4 * 2**20  # bytes of a partition at a time
+
+SHORTEST, LONGEST = 0.2, 5.0  # seconds for a group to agree
 
 
 class Fenced(RuntimeError):  # noqa: N818 (it says what is the matter)
@@ -57,20 +57,19 @@ class Membership:
 
     def __init__(self, config: KafkaConfig, settings: Mapping[str, Any], beat: Callable[[], object]) -> None:
         self._config = config
-        self._beat = beat
+        self.beat = beat
         self._flag = _Flag()
+        self._wait = SHORTEST
         session = round(1000 * config.session_timeout)
         self.consumer = KafkaConsumer(
             **settings,
             group_id=config.group,
             group_instance_id=config.instance,
             partition_assignment_strategy=[OneReader],
-            isolation_level="read_committed",
-            auto_offset_reset="none",  # a hole is never passed over in silence
+            isolation_level="read_committed",  # or what was just committed may not be seen yet
+            auto_offset_reset="earliest",  # nothing is read here, and whoever reads is told where
             enable_auto_commit=False,
             allow_auto_create_topics=False,
-            max_poll_records=config.batch,
-            max_partition_fetch_bytes=FETCHED,
             session_timeout_ms=session,
             heartbeat_interval_ms=max(100, min(3000, session // 5)),
             max_poll_interval_ms=round(1000 * max(config.stuck_after, config.session_timeout)) + 60_000,
@@ -102,67 +101,65 @@ class Membership:
         """Return what shows the brokers that this is a member of the group as it is now."""
         return self.consumer.group_metadata()
 
-    def stand_by(self, seconds: float) -> bool:
-        """Wait for partitions, so long at most; True if there are any."""
-        self._poll(seconds, 1, paused=True)
+    def stand_by(self) -> bool:
+        """Wait for partitions for a moment; True if there are any."""
+        self._wait = SHORTEST if self._is_stable() else min(2 * self._wait, LONGEST)
+        self._poll(self._wait)
         return bool(self.consumer.assignment()) and self._is_stable()
 
+    def look(self) -> None:
+        """Let the client see to what the group wants of it, without waiting."""
+        self._poll(0.0)
+        if not self._is_stable():
+            self._flag.changed = True
+
     def settle(self, mine: Iterable[TopicPartition], stop: Callable[[], bool]) -> set[TopicPartition]:
-        """Wait until the group agrees; return what was given to this member beside `mine`, and pause it.
+        """Wait until the group agrees; return what was given to this member beside `mine`.
 
         Raises
         ------
         LostPartitions
             Not everything of `mine` is this member's any more, or somebody wanted to stop.
         """
-        had = set(mine)
+        had, wait = set(mine), SHORTEST
         while True:
             self._flag.changed = False
-            self._poll(0.1, 1, paused=True)
+            self._poll(wait)
             if stop():
                 raise LostPartitions("stopped while the group was not in order")
             if self._is_stable() and not self._flag.changed:
                 break
+            wait = min(2 * wait, LONGEST)
         have = set(self.consumer.assignment())
         if not had <= have or not have:
             raise LostPartitions(f"{len(had - have) or 'all'} partitions were given to another member")
         return have - had
 
+    def _poll(self, seconds: float) -> None:
+        """Take part in the group; nothing is ever read here."""
+        self.beat()
+        try:
+            self.consumer.pause(*self.consumer.assignment())
+            self.consumer.poll(timeout_ms=round(1000 * seconds), max_records=1)
+        except FencedInstanceIdError as error:
+            raise Fenced(f"another process is {self._config.instance} of {self._config.group} now") from error
+        self._mend()
+
+    def _mend(self) -> None:
+        """Join once more where the client has lost what the group gave it.
+
+        In kafka-python 3.0.12 that happens when the answer comes between two calls of `poll`: it is forgotten
+        then, and the member stays without partitions for ever.
+        """
+        coordinator = self.consumer._coordinator  # noqa: SLF001 (nothing public tells)
+        task = getattr(coordinator, "_join_task", None)
+        if task is not None and task.is_done and not coordinator.need_rejoin():
+            coordinator.request_rejoin()
+
     def _is_stable(self) -> bool:
         return bool(self.consumer.group_metadata().state == MemberState.STABLE)
 
-    # Records
-
-    def seek(self, offsets: Offsets) -> None:
-        """Go on reading there, and read everything that is named."""
-        for partition, offset in offsets.items():
-            self.consumer.seek(partition, offset)
-        self.consumer.resume(*offsets)
-
-    def read(self, seconds: float, most: int) -> Records:
-        """Return the next records, so many at most, as soon as there are any."""
-        return self._poll(seconds, most, paused=False)
-
-    def hold(self, paused: Iterable[TopicPartition], resumed: Iterable[TopicPartition]) -> None:
-        """Read no more of some partitions for a while, and others again."""
-        self.consumer.pause(*paused)
-        self.consumer.resume(*resumed)
-
-    def next_offset(self, partition: TopicPartition) -> int:
-        """Return the offset from which this partition is read on, without asking a broker."""
-        state = self.consumer.position(partition, timeout_ms=round(1000 * self._config.request_timeout))
-        return -1 if state is None else int(state)
-
-    def _poll(self, seconds: float, most: int, paused: bool) -> Records:
-        self._beat()
-        try:
-            if paused:
-                self.consumer.pause(*self.consumer.assignment())
-            return dict(self.consumer.poll(timeout_ms=round(1000 * seconds), max_records=most))
-        except NoOffsetForPartitionError:
-            return {}  # of a group that is new: `seek` comes before anything is read
-        except FencedInstanceIdError as error:
-            raise Fenced(f"another process is {self._config.instance} of {self._config.group} now") from error
+    # What is committed
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return what the group has committed, with what is said beside it."""
@@ -171,7 +168,7 @@ class Membership:
             at = self.consumer.committed(
                 partition, metadata=True, timeout_ms=round(1000 * self._config.request_timeout)
             )
-            self._beat()
+            self.beat()
             if at is not None:
                 found[partition] = at
         return found
@@ -194,21 +191,11 @@ class Membership:
         ask = self.consumer.beginning_offsets if first else self.consumer.end_offsets
         return dict(ask(partitions, timeout_ms=round(1000 * self._config.request_timeout)))
 
-    def lag(self, position: Offsets) -> Offsets:
-        """Return how many records each partition has in front of this reader, as far as it was told."""
-        found = {}
-        for partition, offset in position.items():
-            if partition in self.consumer.assignment():
-                end = self.consumer.highwater(partition)
-                if end is not None:
-                    found[partition] = max(0, end - offset)
-        return found
-
     def wait(self, seconds: float, stop: Callable[[], bool]) -> None:
         """Let time pass without leaving the group; ends early if somebody wants to stop."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not stop():
             try:
-                self._poll(min(left, 0.2), 1, paused=True)
+                self._poll(min(left, 0.2))
             except KafkaError:
                 time.sleep(min(left, 0.2))

@@ -9,9 +9,10 @@ from typing import Any, Self, TypeVar
 
 from kafka.errors import KafkaTimeoutError
 
-__all__ = ["STUCK", "Watchdog", "timed"]
+from stream_hc.cli.errors import Code
 
-STUCK = 7  # the exit code
+__all__ = ["Watchdog", "timed"]
+
 T = TypeVar("T")
 
 
@@ -72,4 +73,4 @@ class Watchdog:
     def _end_process(self) -> None:
         told = f"error: nothing has moved for {self._seconds:g} s: ending, to be started again\n"
         os.write(2, told.encode())
-        os._exit(STUCK)  # the main thread hangs: nobody else can end it
+        os._exit(Code.STUCK)  # the main thread hangs: nobody else can end it

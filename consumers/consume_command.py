@@ -1,0 +1,63 @@
+"""`stream-hc kafka consume`: its options; the work is in `consumers.consuming`."""
+
+from typing import Annotated
+
+import typer
+
+from consumers.options import BootstrapOption, ConfigOption, QuietOption, SettingsOption
+from stream_hc.cli.options import LimitOption, learner_names
+
+__all__ = ["consume"]
+
+
+def consume(
+    config: ConfigOption = None,
+    bootstrap: BootstrapOption = None,
+    taxonomy: Annotated[
+        str | None,
+        typer.Option(
+            "--taxonomy", "-t", metavar="FILE", help="TSV or JSON file; not needed where a state exists."
+        ),
+    ] = None,
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--learner",
+            "-l",
+            metavar="NAME",
+            autocompletion=learner_names,
+            help="Repeat it: all learn, the best one answers.  [default: h-arow]",
+        ),
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="DIR", help="Keep everything there: the job goes on after any end."),
+    ] = None,
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Fit H-M³ to recent documents in the background; swap if better.")
+    ] = False,
+    create_topics: Annotated[
+        bool, typer.Option("--create-topics", help="Make the topics that are missing.")
+    ] = False,
+    limit: LimitOption = None,
+    settings: SettingsOption = None,
+    quiet: QuietOption = False,
+) -> int:
+    """Predict the documents of a topic and learn from labels, each exactly once, whatever dies.
+
+    Predictions, dead letters and the progress made are committed in one transaction: read them with
+    isolation.level=read_committed. Start a second one: it stands by in the group, and takes over. SIGTERM
+    finishes the batch, saves and ends with 0.
+    """
+    from consumers.consuming import consume  # noqa: PLC0415
+
+    options = {
+        "kafka.bootstrap": bootstrap,
+        "model.taxonomy": taxonomy,
+        "model.learners": learner or None,
+        "state.folder": state,
+        "refit.enabled": refit or None,
+        "kafka.create_topics": create_topics or None,
+        "stream.limit": limit,
+    }
+    return consume(config, options, settings or (), quiet)

@@ -1,0 +1,39 @@
+"""The work behind `stream-hc kafka consume`: from what was typed to a daemon, and its exit codes."""
+
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from consumers.clients import explaining
+from consumers.daemon import Daemon, Fenced
+from consumers.daemon.watching import ConsumeWatcher
+from stream_hc.cli.configuring import assignments, load
+from stream_hc.cli.console import say
+from stream_hc.cli.errors import CliError, Code, usage_error
+from stream_hc.cli.making import read_taxonomy
+from stream_hc.cli.signals import Stopper
+from stream_hc.runtime.collector import spare_what_stays
+
+__all__ = ["consume"]
+
+ON_A_TERMINAL, IN_A_LOG = 5.0, 60.0  # seconds between two lines about how it goes
+
+
+def consume(file: str | None, options: Mapping[str, Any], settings: Sequence[str], quiet: bool) -> int:
+    """Run the daemon and return the exit code."""
+    config = load(file, {**options, **assignments(settings)}).config
+    if config.state.folder is None:
+        raise usage_error("--state is missing: a job on topics needs a folder for what it knows")
+    taxonomy = None if config.model.taxonomy is None else read_taxonomy(config.model.taxonomy)
+    watcher = ConsumeWatcher(ON_A_TERMINAL if sys.stderr.isatty() else IN_A_LOG, quiet)
+    with Stopper() as stopper, explaining(config.kafka):
+        spare_what_stays()
+        daemon = Daemon(config, taxonomy, stopper, watcher)
+        try:
+            daemon.run()
+        except Fenced as error:
+            raise CliError(f"{error}: this one ends, and must not be started again", Code.FENCED) from error
+    if not quiet:
+        say(watcher.summary())
+    return Code.INTERRUPTED if stopper.signal == signal.SIGINT else Code.FINE
