@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from kafka import KafkaAdminClient
 
 from consumers.daemon.fetching import Fetching
 from consumers.daemon.job import KafkaJob
+from consumers.daemon.looking import Topics, look_first
 from consumers.daemon.membership import LostPartitions, Membership
 from consumers.daemon.messages import MessageMaker
 from consumers.daemon.patience import Interrupted, Patience
@@ -17,20 +18,13 @@ from consumers.daemon.watchdog import Watchdog
 from consumers.errors import KafkaProblem
 from consumers.settings import client_settings, warnings_of
 from stream_hc.runtime.building import build_processor
-from stream_hc.runtime.config import Config, KafkaConfig
+from stream_hc.runtime.config import Config
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.watcher import StopRequest, Watcher
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["Daemon"]
-
-
-class Topics(NamedTuple):
-    """What the daemon has to know of the topics it writes to."""
-
-    partitions: dict[str, int]
-    largest_letter: int
 
 
 class Daemon:
@@ -93,7 +87,7 @@ class Daemon:
     def _look_first(self) -> Topics:
         admin = KafkaAdminClient(**self._settings)
         try:
-            return _seen(admin, self._config.kafka)
+            return look_first(admin, self._config, self._watcher.note)
         finally:
             admin.close()
 
@@ -145,8 +139,3 @@ class Daemon:
 
     def _is_stopped(self) -> bool:
         return self._stop.requested
-
-
-def _seen(admin: KafkaAdminClient, config: KafkaConfig) -> Topics:
-    found = admin.describe_topics([config.predictions])
-    return Topics({each["name"]: len(each["partitions"]) for each in found}, 2**20)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.errors import FencedInstanceIdError, KafkaError
@@ -141,9 +141,12 @@ class Membership:
         try:
             self.consumer.pause(*self.consumer.assignment())
             self.consumer.poll(timeout_ms=round(1000 * seconds), max_records=1)
-        except FencedInstanceIdError as error:
-            raise Fenced(f"another process is {self._config.instance} of {self._config.group} now") from error
+        except FencedInstanceIdError:
+            self._is_fenced()
         self._mend()
+
+    def _is_fenced(self) -> NoReturn:
+        raise Fenced(f"another process is {self._config.instance} of {self._config.group} now")
 
     def _mend(self) -> None:
         """Join once more where the client has lost what the group gave it.
@@ -155,6 +158,9 @@ class Membership:
         task = getattr(coordinator, "_join_task", None)
         if task is not None and task.is_done and not coordinator.need_rejoin():
             coordinator.request_rejoin()
+        # The one case where a member that seems to be in order shows no sign of life any more.
+        if self._is_stable() and not getattr(coordinator, "_heartbeat_enabled", True):
+            self._is_fenced()
 
     def _is_stable(self) -> bool:
         return bool(self.consumer.group_metadata().state == MemberState.STABLE)
