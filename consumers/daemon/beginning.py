@@ -72,7 +72,8 @@ def go_on(place: Place, is_fresh: bool, group: str, committed: Committed, ends: 
     if named.job != place.job:
         raise KafkaProblem(
             f"the offsets of the group {group} are those of another job than the state folder's: "
-            f"name the folder, or the group, that belongs to it; {FORGET}"
+            "name the folder, or the group, that belongs to it; if a reset was killed, say it once more; "
+            f"{FORGET}"
         )
     published = offsets | {each: at.offset for each, at in committed.items() if each in offsets}
     for partition, offset in included.items():

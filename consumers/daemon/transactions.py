@@ -16,6 +16,7 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata
 
+from consumers.clients import give_up
 from consumers.daemon.membership import Fenced, Membership
 from consumers.daemon.patience import FENCED, Patience
 from consumers.daemon.watchdog import timed
@@ -83,7 +84,7 @@ class Transactions:
         """Give up what was not committed."""
         producer, self._producer = self._producer, None
         if producer is not None:
-            producer.close(timeout=0)
+            give_up(producer)
 
     def publish(self, messages: Sequence[Message], commits: Commits) -> None:
         """Write the messages and commit the offsets, however long that takes.

@@ -205,7 +205,8 @@ def _archive_classes(command: tuple[str, ...], archive: Path) -> None:
 
 def format_arguments(file: Path, cluster: str) -> list[str]:
     """Return what formats the storage a file of settings names."""
-    return ["kafka.tools.StorageTool", "format", "--config", str(file), "--cluster-id", cluster]
+    # With an equals sign: the identity may begin with a minus.
+    return ["kafka.tools.StorageTool", "format", "--config", str(file), f"--cluster-id={cluster}"]
 
 
 def new_cluster_id() -> str:

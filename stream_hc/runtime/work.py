@@ -280,7 +280,7 @@ class Work(ABC):
             self.counts["snapshots"] += 1
             self._saved_as(number)
 
-    def _saved_as(self, number: int) -> None:
+    def _saved_as(self, number: int) -> None:  # noqa: B027 (not everyone wants to know)
         """Take note of a snapshot that is complete and on the disk."""
 
     def _note(self, count: str, text: str) -> None:

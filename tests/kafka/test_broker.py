@@ -17,6 +17,7 @@ from deploy.kafka import fetch
 from deploy.kafka.broker import Broker, BrokerError, UnavailableError, main
 from deploy.kafka.process import answers
 from deploy.kafka.settings import free_port
+from tests.kafka.certificates import LOOPBACK, self_signed
 
 SCRIPT = Path(fetch.__file__).with_name("broker.py")
 
@@ -153,22 +154,7 @@ def test_a_cluster_loses_its_leader_and_nothing_else(cluster, topic):
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """Return the files of a certificate that signs itself, for 127.0.0.1."""
-    folder = tmp_path_factory.mktemp("certificate")
-    key, made = folder / "key.pem", folder / "certificate.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=broker",
-    ]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(made)]
-    subprocess.run(command, check=True, capture_output=True)
+    made, key = self_signed(tmp_path_factory.mktemp("certificate"), "broker", LOOPBACK)
     return made, key, made
 
 

@@ -3,9 +3,9 @@
 import json
 import signal
 import time
-from collections import Counter
 
 import pytest
+from kafka import KafkaConsumer, TopicPartition
 
 from consumers.offsets import Named
 from stream_hc.snapshot import inspect
@@ -32,10 +32,8 @@ def test_documents_labels_and_rubbish_come_out_as_predictions_letters_and_events
     assert first.keys() == {"id", "labels", "path_labels", "scores", "model", "model_version"}
     assert here.read("predictions")[7].key == b"d7"
     letters = [dict(record.headers) for record in here.read("dead_letters")]
-    assert Counter(letter["reason"].decode() for letter in letters) == Counter(
-        [reason for reason in POISON for _ in range(2)][:20] if len(POISON) < 11 else
-        [list(POISON)[number % len(POISON)] for number in range(20)]
-    )
+    reasons = [list(POISON)[number % len(POISON)] for number in range(20)]
+    assert [letter["reason"].decode() for letter in letters] == reasons
     sent = {record.offset: record.value for record in here.read("documents")}
     for record, letter in zip(here.read("dead_letters"), letters, strict=True):
         assert record.value == sent[int(letter["offset"])]
@@ -83,13 +81,10 @@ def test_two_topics_with_partitions_lose_nothing_when_it_is_killed(world):
         process.kill()
     here.run("--limit", len(stream))
     here.check(2000, letters=20)
-    last = json.loads(here.read("events")[-1].value)
-    assert last["labelled"] + last["waiting_documents"] == 2000 or last["labelled"] >= 1900
+    assert "2000 labelled" in here.said("calm.log")
 
 
 def test_the_offsets_name_the_job_its_snapshot_and_its_journal(world, kafka):
-    from kafka import KafkaConsumer, TopicPartition
-
     here = world()
     here.produce(here.records(300))
     here.run("--limit", 600)
