@@ -5,7 +5,7 @@ BENCH_VENV ?= .venv-bench
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-runtime bench-guard format clean
+.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-runtime bench-kafka bench-guard kafka format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,12 @@ bench-maxmargin: $(BENCH_VENV)/.bench  ## H-M³ beside liblinear, written to doc
 
 bench-runtime: $(VENV)/.dev  ## where the time of the runtime goes, written to docs/runtime-speed.md
 	$(BIN)/python -m bench.runtime
+
+bench-kafka: $(VENV)/.dev  ## the Kafka daemon beside a bare loop, written to docs/kafka-speed.md
+	$(BIN)/python -m bench.kafka
+
+kafka: $(VENV)/.demo  ## Apache Kafka on 127.0.0.1:9092 until Ctrl-C
+	@$(BIN)/python deploy/kafka/broker.py run
 
 bench-guard: $(VENV)/.dev  ## fails where we have become half as fast, compared with others in the same run
 	$(BIN)/python -m bench.guard
