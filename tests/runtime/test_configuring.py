@@ -181,6 +181,7 @@ taxonomy = "../tree.tsv"
         *(f"stream.{name}" for name in ("documents", "labels", "output", "rejects", "requests")),
         "model.taxonomy",
         "state.folder",
+        *(f"kafka.{name}" for name in ("ca", "certificate", "key", "password_file", "token_file")),
     }
 
 
@@ -396,14 +397,16 @@ o = 1
 
 def values_of(key: Key) -> st.SearchStrategy[Any]:
     text = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), min_size=1)
-    if key.is_path:
-        return text.filter(lambda path: path == path.strip() and path.lower() != "none")
     kind = key.kind
+    if isinstance(kind, msgspec.inspect.StrType) and not key.is_path and kind.pattern is not None:
+        return st.from_regex(kind.pattern, fullmatch=True).filter(lambda name: name.lower() != "none")
+    if isinstance(kind, msgspec.inspect.StrType):
+        return text.filter(lambda path: path == path.strip() and path.lower() != "none")
     if isinstance(kind, msgspec.inspect.LiteralType):
         return st.sampled_from(kind.values)
     return {
         msgspec.inspect.BoolType: st.booleans(),
-        msgspec.inspect.IntType: st.integers(1, 2**31 - 1),
+        msgspec.inspect.IntType: st.integers(1, min(getattr(kind, "le", None) or 2**31 - 1, 2**31 - 1)),
         msgspec.inspect.FloatType: st.floats(0.001, 0.999),
     }[type(kind)]
 
