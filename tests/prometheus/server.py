@@ -2,6 +2,7 @@
 
 import json
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -20,8 +21,12 @@ LOOK = "500ms"  # rules
 
 
 def fetch(url, seconds=5.0):
-    with urllib.request.urlopen(url, timeout=seconds) as answer:
-        return answer.read().decode()
+    try:
+        with urllib.request.urlopen(url, timeout=seconds) as answer:
+            return answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:  # it holds a connection
+            raise OSError(f"{url}: {error.code}: {error.read().decode()}") from None
 
 
 def wait_for(what, look, seconds=30.0):
@@ -31,7 +36,7 @@ def wait_for(what, look, seconds=30.0):
         try:
             found = look()
         except OSError as error:
-            found, problem = None, error
+            found, problem = None, str(error)
         if found:
             return found
         time.sleep(0.1)

@@ -78,7 +78,9 @@ class Stream:
 
     def wait_until_done(self, n_documents, seconds=90.0):
         try:
-            wait_for("documents are answered", lambda: self.status().get("documents", 0) >= n_documents, seconds)
+            wait_for(
+                "documents are answered", lambda: self.status().get("documents", 0) >= n_documents, seconds
+            )
         except AssertionError as error:
             raise AssertionError(self._process.output()) from error
 

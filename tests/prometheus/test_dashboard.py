@@ -1,8 +1,11 @@
+import doctest
 import json
 import re
 
+import pytest
 import yaml
 
+from deploy.grafana import asking, metrics
 from deploy.grafana.build import DASHBOARD, build, expressions
 from deploy.grafana.metrics import FAMILIES, RECORDED, families_of
 from tests.conftest import ROOT
@@ -87,3 +90,10 @@ def test_grafana_finds_the_dashboard_and_its_source():
     assert (source["type"], source["access"]) == ("prometheus", "proxy")
     scraped = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())["global"]
     assert source["jsonData"]["timeInterval"] == scraped["scrape_interval"]
+
+
+@pytest.mark.parametrize("module", [asking, metrics])
+def test_examples_are_true(module):
+    tried = doctest.testmod(module)
+    assert tried.attempted
+    assert not tried.failed
