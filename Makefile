@@ -5,7 +5,7 @@ BENCH_VENV ?= .venv-bench
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-runtime bench-guard format clean
+.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-runtime bench-telemetry bench-guard shots format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,12 @@ bench-maxmargin: $(BENCH_VENV)/.bench  ## H-M³ beside liblinear, written to doc
 
 bench-runtime: $(VENV)/.dev  ## where the time of the runtime goes, written to docs/runtime-speed.md
 	$(BIN)/python -m bench.runtime
+
+bench-telemetry: $(VENV)/.dev  ## what it costs to watch: fails if that is more than a fiftieth
+	$(BIN)/python -m bench.telemetry
+
+shots: $(VENV)/.dev  ## the pictures of the live page, in docs/ (needs chromium and chromium-driver)
+	STREAM_HC_SHOTS=docs $(BIN)/python -m pytest tests/browser -k pictures
 
 bench-guard: $(VENV)/.dev  ## fails where we have become half as fast, compared with others in the same run
 	$(BIN)/python -m bench.guard

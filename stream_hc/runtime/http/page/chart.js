@@ -114,12 +114,13 @@ function strip(points, x, height) {
 function marks(events, points, x, y, height, width) {
   const found = [], floor = height - PAD.bottom;
   let free = 0;
-  for (const event of events) {
-    if (!(event.what in WORDS)) continue;
+  const known = events.filter(({ what }) => what in WORDS);
+  const is = ({ what }) => RARE.includes(what);
+  for (const event of [...known.filter((each) => !is(each)), ...known.filter(is)]) { // rare ones lie above
     const place = x(view.along === "labelled" ? event.labelled : event.time);
     if (place < PAD.left - 1 || place > width - PAD.right + 1) continue;
     const title = draw("title", {}, `${whole(event.labelled)}: ${event.sentence}`);
-    if (!RARE.includes(event.what)) {
+    if (!is(event)) {
       found.push(draw("circle", { class: `mark ${event.what}`, cx: place, cy: floor, r: 3.5 }, title));
       continue;
     }
