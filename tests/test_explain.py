@@ -29,7 +29,7 @@ from stream_hc.vectorize import feature_rows, from_dict
 from tests import naive_explain as naive
 
 N_FEATURES = 160
-NEWS = make_news(160, seed=3)
+NEWS = make_news(80, seed=3)
 SIZE = {"n_features": N_FEATURES}
 MAKERS = {
     "h-perceptron": (lambda tax: HPerceptron(tax, **SIZE), naive.linear),
@@ -74,11 +74,12 @@ def added_up(step):
 
 
 def check_sums(model, row, rounding=ROUNDING):
-    """At every node what is shown adds up to the total, which is the model's; the rest is what is not."""
+    """At a node what is shown adds up to the total, which is the model's; the rest is what is not."""
     x = feature_rows(row, N_FEATURES)
     margins, predicted = model.margins(row)[0], {*model.predict_many(row).indices.tolist()}
     taxonomy = model.taxonomy
-    for node, name in enumerate(taxonomy.nodes):
+    for node in {*predicted, *range(0, len(taxonomy), 12)}:
+        name = taxonomy.nodes[node]
         some, everything = (explain(model, x, node=name, top=top).steps for top in (3, 10_000))
         step, whole = (next(s for s in steps if s.node == name) for steps in (some, everything))
         assert np.float32(added_up(step)) == np.float32(step.total) == np.float32(whole.total)
@@ -101,17 +102,16 @@ def check_sums(model, row, rounding=ROUNDING):
 @pytest.mark.parametrize("name", MAKERS)
 def test_contributions_add_up_to_the_margin(name, rows):
     model = trained(name, rows)
-    for row in (41, 159):
-        check_sums(model, rows[[row]])
+    check_sums(model, rows[[41]])
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_contributions_are_those_of_the_formula(name, rows):
     model = trained(name, rows)
     state = model.state()
-    x = rows[[120]].toarray().astype(np.float64).ravel()
-    view = view_of(model, feature_rows(rows[[120]], N_FEATURES))
-    for node in range(0, len(NEWS.taxonomy), 3):
+    x = rows[[70]].toarray().astype(np.float64).ravel()
+    view = view_of(model, feature_rows(rows[[70]], N_FEATURES))
+    for node in range(0, len(NEWS.taxonomy), 6):
         wanted = MAKERS[name][1](state, x, node)
         found = np.zeros(N_FEATURES)
         found[view.row.indices] = view.products(node)

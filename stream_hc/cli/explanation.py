@@ -41,7 +41,7 @@ def print_strongest(name: str, node: str, words: Sequence[tuple[str, int, float]
     """Print the words that count most at a node."""
     out().print(Text(f"{clean(node)}: the strongest weights of {clean(name)}\n", style="bold"))
     if not words:
-        out().print(Text("None: the node was never trained.", style="dim"))
+        out().print(Text("No weights to show.", style="dim"))
         return
     largest = max(abs(weight) for _, _, weight in words)
     table = _table()
@@ -62,7 +62,7 @@ def _block(step: Step, largest: float) -> Group:
         table.add_row(*_row(share.feature, share.contribution, largest))
     if step.bias:
         table.add_row(*_row("(bias)", step.bias, largest, "dim"))
-    if step.n_rest or step.rest:
+    if step.n_rest or abs(step.rest) >= SEEN:
         table.add_row(*_row(f"({step.n_rest} other{'s' * (step.n_rest != 1)})", step.rest, largest, "dim"))
     parts: list[Text | Table] = [head, Text(f"  {clean(step.reason)}", style="dim")]
     if len(step.through) > 1:
@@ -101,7 +101,7 @@ def _numbers(step: Step) -> list[float]:
 
 
 def _signed(number: float) -> str:
-    return f"{number:+.3f}".replace("-", "−")
+    return f"{number if abs(number) >= SEEN else 0.0:+.3f}".replace("-", "−")
 
 
 def _cut(text: str, longest: int) -> str:

@@ -105,6 +105,31 @@ def test_the_strongest_words_of_a_node(inside: Inside, folder: Path) -> None:
     assert "vote" in out
 
 
+def test_learners_with_more_to_say(inside: Inside, folder: Path) -> None:
+    run = (
+        "run",
+        folder / "docs.jsonl",
+        "-t",
+        folder / "tree.tsv",
+        "-q",
+        "-o",
+        folder / "x",
+        "--n-features",
+        "512",
+    )
+    inside(*run, "-l", "ranking", "-s", folder / "r.snap")
+    code, out, _ = inside(
+        "explain", folder / "r.snap", "--text", "the racket " + "word " * 100, "--node", "tennis"
+    )
+    assert code == 0
+    assert "through sport" in out
+    assert "labels expected" in out
+    assert "…\n" in out
+    assert "−0.000" not in out
+    code, out, _ = inside("explain", folder / "m.snap", "--node", "sport", "--top", "0")
+    assert "No weights to show." in out
+
+
 def test_features_and_vectors_have_their_names(inside: Inside, folder: Path) -> None:
     docs = [{"id": "f", "features": {"racket": 2.0, "court": 1.0}}, {"id": "v", "vector": [0.0, 1.0]}]
     (folder / "more.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))

@@ -1,6 +1,7 @@
 """`stream-hc report`: one page from a state folder, a snapshot, a log or a model; nothing is made up."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,34 +9,34 @@ import pytest
 from stream_hc import HAROW, Taxonomy, TextVectorizer, snapshot
 from stream_hc.datasets import make_news
 from stream_hc.runtime.node_counts import NodeCounts
+from tests.cli.support import call
 from tests.cli.test_inside import Inside, inside
 from tests.runtime.streams import delayed, lines_of
 from tests.runtime.test_report import Page
 
 __all__ = ["inside"]  # a fixture
 
-N = 600
+N = 460
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run a job once for all tests."""
+    path = tmp_path_factory.mktemp("report")
+    news = make_news(N, seed=4)
+    news.taxonomy.write(path / "tree.tsv")
+    lines = [line.data + b"\n" for line in lines_of(delayed(news, 50))]
+    (path / "docs.jsonl").write_bytes(b"".join([*lines, b"not json\n"]))
+    run = ("run", "docs.jsonl", "-t", "tree.tsv", "-q", "--rejects", "bad.jsonl", "-o", "out.jsonl")
+    learners = ("-l", "h-perceptron", "-l", "h-arow", "--set", "judge.every=50", "--n-features", "65536")
+    result = call(*run, *learners, "--state", "state", cwd=path)
+    assert result.returncode == 0, result.stderr
+    return path
 
 
 @pytest.fixture
-def folder(tmp_path: Path, inside: Inside) -> Path:
-    news = make_news(N, seed=4)
-    news.taxonomy.write(tmp_path / "tree.tsv")
-    lines = [line.data + b"\n" for line in lines_of(delayed(news, 50))]
-    (tmp_path / "docs.jsonl").write_bytes(b"".join([*lines, b"not json\n"]))
-    run = (
-        "run",
-        tmp_path / "docs.jsonl",
-        "-t",
-        tmp_path / "tree.tsv",
-        "-q",
-        "--rejects",
-        tmp_path / "bad.jsonl",
-    )
-    learners = ("-l", "h-perceptron", "-l", "h-arow", "--set", "judge.every=50")
-    out = ("-o", tmp_path / "out.jsonl", "--state", tmp_path / "state")
-    assert inside(*run, *learners, *out, "--n-features", "65536")[0] == 0
-    return tmp_path
+def folder(tmp_path: Path, made: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "job"))
 
 
 def page_of(inside: Inside, folder: Path, source: Path, *more: str) -> Page:
@@ -128,11 +129,11 @@ def test_a_model_file_has_its_words(inside: Inside, folder: Path) -> None:
         "-s",
         folder / "m.snap",
     )
-    inside(*run, "-o", folder / "x.jsonl", "--rejects", folder / "y.jsonl")
+    inside(*run, "-o", folder / "x.jsonl", "--limit", "200")  # 50 documents, then labels in turn
     page = page_of(inside, folder, folder / "m.snap")
     words = page.words()
     assert "Model hpa HPA" in words
-    assert f"Learned {N - 50} labelled documents" in words
+    assert "Learned 75 labelled documents" in words
     assert ("h2", "Words") in page.texts
     assert "a model file has the model alone" in words
     assert page.tags["span"] > 20
