@@ -5,7 +5,7 @@ BENCH_VENV ?= .venv-bench
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-runtime bench-kafka bench-guard kafka format clean
+.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-runtime bench-kafka bench-telemetry bench-guard kafka shots format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -85,6 +85,12 @@ bench-kafka: $(VENV)/.dev  ## the Kafka daemon beside a bare loop, written to do
 
 kafka: $(VENV)/.demo  ## Apache Kafka on 127.0.0.1:9092 until Ctrl-C
 	@$(BIN)/python deploy/kafka/broker.py run
+
+bench-telemetry: $(VENV)/.dev  ## what it costs to watch: fails if that is more than a fiftieth
+	$(BIN)/python -m bench.telemetry
+
+shots: $(VENV)/.dev  ## the pictures of the live page, in docs/ (needs chromium and chromium-driver)
+	STREAM_HC_SHOTS=docs $(BIN)/python -m pytest tests/browser -k pictures
 
 bench-guard: $(VENV)/.dev  ## fails where we have become half as fast, compared with others in the same run
 	$(BIN)/python -m bench.guard

@@ -275,3 +275,16 @@ def prediction_lines(documents, rows, versions, model, names, parents):
         }
         lines.append(json.dumps(record if ts is None else record | {"ts": ts}))
     return lines
+
+
+def count_nodes(n_nodes, predicted, true, charged):
+    """Count for each node: belongs there, filed there, both, charged there; rows are sets of nodes."""
+    return [
+        [
+            sum(node in row for row in true),
+            sum(node in row for row in predicted),
+            sum(node in p and node in t for p, t in zip(predicted, true, strict=True)),
+            sum(node in row for row in charged),
+        ]
+        for node in range(n_nodes)
+    ]

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 import stream_hc
-from stream_hc.cli import configuring, demo, doctor, evaluating, models, running, snapshots, taxonomies
+from stream_hc.cli import (
+    configuring,
+    demo,
+    doctor,
+    evaluating,
+    explaining,
+    models,
+    reporting,
+    running,
+    snapshots,
+    taxonomies,
+)
 from stream_hc.cli.errors import DEBUG, EPILOG, Code, explain
 from stream_hc.cli.plugins import ExtensibleGroup
 
@@ -35,6 +46,8 @@ app.add_typer(configuring.app, name="config")
 app.command("models", short_help="List the models of a job.")(models.models)
 app.command("promote", short_help="Let another model of a job answer.")(models.promote)
 app.command("rollback", short_help="Let the model before answer again.")(models.rollback)
+app.command("report", short_help="Write a page about a job or a model.")(reporting.report)
+app.command("explain", short_help="Show which words led to a label.")(explaining.explain)
 app.command("doctor", short_help="Check the installation.")(doctor.doctor)
 app.command("warmup", short_help="Compile all kernels once.")(doctor.warmup)
 

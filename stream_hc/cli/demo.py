@@ -18,6 +18,9 @@ def demo(
     fast: Annotated[
         bool, typer.Option("--fast", help="As fast as it goes, even if somebody watches.")
     ] = False,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Keep the live page at the end, until Ctrl-C.")
+    ] = False,
 ) -> int:
     """Run a whole job on synthetic news: late labels, a drift, fits in the background, swaps, a report.
 
@@ -25,4 +28,4 @@ def demo(
     """
     from stream_hc.cli.showing import show_demo  # noqa: PLC0415
 
-    return show_demo(documents, output, seed, fast)
+    return show_demo(documents, output, seed, fast, stay)

@@ -6,6 +6,7 @@ as soon as it is asked for, and the stream comes slowly until it is done: nothin
 
 import threading
 import time
+from collections.abc import Callable
 from typing import cast
 
 from stream_hc.cli.console import say
@@ -35,6 +36,7 @@ class EarlyFits:
 
     def __init__(self) -> None:
         self.refitter: Refitter | None = None
+        self.ended: Callable[[Finished], None] = lambda finished: None
         self._lock = threading.Lock()
         self._begun = 0  # number of the last fit that was begun
         self._finished: Finished | None = None
@@ -43,7 +45,10 @@ class EarlyFits:
         """Tell whether a fit is under way; take the model of one that is over."""
         with self._lock:
             if self.refitter is not None and self.refitter.running is not None:
-                self._finished = self.refitter.poll() or self._finished
+                finished = self.refitter.poll()
+                if finished is not None:
+                    self._finished = finished
+                    self.ended(finished)
             return self.refitter is not None and self.refitter.running is not None
 
     def progress(self) -> dict[str, float] | None:

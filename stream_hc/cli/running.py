@@ -105,6 +105,12 @@ def run(
         ),
     ] = None,
     limit: LimitOption = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http", metavar="[HOST:]PORT", help="Serve the live page and /metrics while it runs; try 9464."
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
 ) -> int:
     """Predict every document of a stream, and learn from labels, at once or later.
@@ -135,6 +141,7 @@ def run(
             sequences,
             costs,
             limit,
+            http,
             quiet,
         )
     )

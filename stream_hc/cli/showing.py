@@ -1,9 +1,11 @@
 """The work behind `stream-hc demo`."""
 
 import os
+import select
 import shlex
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,10 +20,11 @@ from stream_hc.cli.demo_watch import DemoWatcher, EarlyFits
 from stream_hc.cli.errors import Code, usage_error
 from stream_hc.cli.judging import can_plot
 from stream_hc.cli.live import LiveView
+from stream_hc.cli.serving import served
 from stream_hc.cli.signals import Stopper
 from stream_hc.maxmargin import HM3
 from stream_hc.runtime.building import build_processor
-from stream_hc.runtime.config import Config, load_config
+from stream_hc.runtime.config import Config, HttpConfig, load_config
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.disk.lock import lock_folder
 from stream_hc.runtime.disk.outlets import LOG
@@ -31,6 +34,8 @@ from stream_hc.runtime.jsonl import Line
 from stream_hc.runtime.log import RunLog, read_log
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.report import WORDS, plot_run, write_report
+from stream_hc.runtime.telemetry import Telemetry
+from stream_hc.runtime.watcher import Watchers
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["show_demo"]
@@ -41,8 +46,11 @@ PAUSE = 0.001  # seconds for each document
 FIT_SECONDS = 4.0  # for the documents that come while a fit is under way; most fits take less
 
 
-def show_demo(n_documents: int, output: str, seed: int, fast: bool) -> int:
-    """Make a stream, run a job on it, write a report, and say what to try next; returns the exit code."""
+def show_demo(n_documents: int, output: str, seed: int, fast: bool, stay: bool = False) -> int:
+    """Make a stream, run a job on it, write a report, and say what to try next; returns the exit code.
+
+    The live page is there while the job runs, and with `stay` until somebody wants it to end.
+    """
     folder = Path(output)
     _claim(folder)
     news = files.write_files(folder, n_documents, seed)
@@ -52,7 +60,27 @@ def show_demo(n_documents: int, output: str, seed: int, fast: bool) -> int:
     out().print(
         f"Labels come {files.delay_of(n_documents):,} documents after their document was predicted.\n"
     )
-    job = _run(config, news.taxonomy, watched(output_is_stdout=False) and not fast)
+    with served(_http()) as telemetry:
+        assert telemetry is not None
+        job = _run(config, news.taxonomy, watched(output_is_stdout=False) and not fast, telemetry)
+        code = _tell(job, folder, news.taxonomy)
+        if stay and job is not None:
+            say("the live page stays: press Ctrl-C to end")
+            with Stopper() as stopper:
+                select.select([stopper.descriptor], [], [])
+    return code
+
+
+def _http() -> HttpConfig:
+    """Return where the page is: at the usual port if it is free."""
+    config = HttpConfig(enabled=True)
+    with socket.socket() as probe:
+        is_free = probe.connect_ex((config.host, config.port)) != 0
+    return config if is_free else msgspec.structs.replace(config, port=0)
+
+
+def _tell(job: Job | None, folder: Path, taxonomy: Taxonomy) -> int:
+    """Write the report, and say what came out."""
     if job is None:
         again = f"{_program()} run --config {_quoted(folder / files.JOB)}"
         say(f"stopped: run the demo again, or let its job go on: {again}")
@@ -60,7 +88,7 @@ def show_demo(n_documents: int, output: str, seed: int, fast: bool) -> int:
     log = read_log(folder / files.STATE / LOG)
     last = job.processor.contest.standing()
     log = RunLog((*(each for each in log.standings if each.documents < last.documents), last), log.events)
-    _report(folder, log, news.taxonomy)
+    _report(folder, log, taxonomy)
     _print_models(last)
     _print_events(log.events)
     out().print(f"\nThe report: {folder / REPORT} (picture: {PICTURE}, numbers: {NUMBERS})", soft_wrap=True)
@@ -88,10 +116,11 @@ def _claim(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _run(config: Config, taxonomy: Taxonomy, slowly: bool) -> Job | None:
+def _run(config: Config, taxonomy: Taxonomy, slowly: bool, telemetry: Telemetry) -> Job | None:
     """Run the job; None if somebody stopped it."""
     _warm_up(config, taxonomy)
     fits = EarlyFits()
+    fits.ended = telemetry.fitted
 
     def build(fetch: Fetch | None) -> Processor:
         return build_processor(config, taxonomy, None if fetch is None else fits.fetch)
@@ -100,7 +129,7 @@ def _run(config: Config, taxonomy: Taxonomy, slowly: bool) -> Job | None:
     pauses = (PAUSE / 2, FIT_SECONDS / (2 * config.refit.lag))
     with Stopper() as stopper, LiveView(watched(output_is_stdout=False)) as view:
         watcher = DemoWatcher(view, fits, pauses if slowly else (0.0, 0.0))
-        job = Job(config, build, stopper, watcher)
+        job = Job(config, build, stopper, Watchers(watcher, telemetry))
         job.run()
     return None if stopper.signal == signal.SIGINT else job
 

@@ -22,6 +22,7 @@ from stream_hc.cli.making import (
     read_taxonomy,
     writable_folder,
 )
+from stream_hc.cli.serving import served, split_address
 from stream_hc.cli.signals import Stopper
 from stream_hc.cli.watching import RunWatcher
 from stream_hc.learners import LEARNERS
@@ -32,6 +33,8 @@ from stream_hc.runtime.config import Config
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.job import Job
 from stream_hc.runtime.processor import Processor
+from stream_hc.runtime.warming import compile_kernels
+from stream_hc.runtime.watcher import Watchers
 from stream_hc.snapshot.format import Scalar
 from stream_hc.taxonomy import Taxonomy
 
@@ -60,6 +63,7 @@ class Asked:
     sequences: bool = False
     costs: str | None = None
     limit: int | None = None
+    http: str | None = None
     quiet: bool = False
 
 
@@ -101,7 +105,11 @@ def stream(asked: Asked) -> int:
         update = stack.enter_context(progress_bar(clean(name)[:16], size, shown and not several))
         view = stack.enter_context(LiveView(shown)) if several and not asked.quiet else None
         watcher = RunWatcher(update, view, save)
-        job = Job(config, build, stopper, watcher, taxonomy=tree, append=goes_on)
+        telemetry = stack.enter_context(served(config.http, asked.quiet))
+        told = watcher if telemetry is None else Watchers(watcher, telemetry)
+        job = Job(config, build, stopper, told, taxonomy=tree, append=goes_on)
+        if telemetry is not None:
+            compile_kernels(config, None if ready is None else ready.learner)
         spare_what_stays()
         job.run()
         watcher.finish()
@@ -153,6 +161,7 @@ def _configured(asked: Asked) -> Config:
         parameters(name, ())
     if own and len(asked.learners) > 1:
         raise usage_error(f"--set {own[0]}: of which learner? Write {asked.learners[0]}.{own[0]}")
+    host, port = (None, None) if asked.http is None else split_address(asked.http)
     options: Mapping[str, Any] = {
         "stream.documents": asked.source,
         "stream.labels": asked.labels,
@@ -169,6 +178,9 @@ def _configured(asked: Asked) -> Config:
         "refit.enabled": asked.refit or None,
         "state.folder": asked.state,
         "state.every": asked.snapshot_every,
+        "http.enabled": None if asked.http is None else True,
+        "http.host": host,
+        "http.port": port,
         **others,
     }
     config = load(asked.config, options).config

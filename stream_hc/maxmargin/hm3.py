@@ -150,6 +150,13 @@ class HM3:
         self._node_weights: Floats | None = None
         self._coefficients: Doubles | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what predicts, and of the dual variables."""
+        held = (self._columns, self._places, self._node_weights, self._coefficients)
+        duals = getattr(self, "duals_", None)
+        return sum(array.nbytes for array in (*held, duals) if array is not None)
+
     # Training
 
     def fit(

@@ -19,6 +19,7 @@ class Charged(NamedTuple):
     losses: Doubles
     indptr: Longs
     nodes: Ints
+    predicted: Predicted | LabelRows
 
 
 class Charges:
@@ -45,7 +46,7 @@ class Charges:
         losses = row_sums(indptr, nodes, self._costs)
         if is_known is not None and not is_known.all():
             losses[~is_known] = np.nan
-        return Charged(losses, indptr, nodes)
+        return Charged(losses, indptr, nodes, predicted)
 
     def depths(self, charged: Charged, first: int, last: int) -> tuple[Ints, Doubles]:
         """Return the depths of the nodes charged in some rows, and what each cost."""

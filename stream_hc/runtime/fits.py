@@ -7,6 +7,7 @@ from stream_hc.maxmargin import HM3
 from stream_hc.runtime.disk import RefitDone, RefitFailed, StateFolder
 from stream_hc.runtime.outcome import FitRequest, Fitted
 from stream_hc.runtime.refit import Refitter
+from stream_hc.runtime.refit.outcome import Finished
 from stream_hc.snapshot import SnapshotError
 
 __all__ = ["Fits"]
@@ -23,6 +24,8 @@ class Fits:
         Of the job: how fits ended.
     note
         Called with what somebody should know.
+    ended
+        Called with every fit that has ended; in step with the stream, from its thread.
     keeps_models
         Whether somebody may go on from earlier, and need models of earlier fits; else the last one will do.
     """
@@ -32,11 +35,13 @@ class Fits:
         refitter: Refitter | None,
         counts: Counter[str],
         note: Callable[[str], None],
+        ended: Callable[[Finished], None],
         keeps_models: bool = False,
     ) -> None:
         self._refitter = refitter
         self._counts = counts
         self._note = note
+        self._ended = ended
         self._keeps_models = keeps_models
         self.done: list[tuple[int, int]] = []  # entry of the journal, number of the fit
 
@@ -52,7 +57,7 @@ class Fits:
         assert self._refitter is not None
         self.start(request)
         finished = self._refitter.wait()
-        self._counts[f"refits_{finished.outcome}"] += 1
+        self._end(finished)
         return Fitted(request.number, finished.model, finished.problem)
 
     def take(self, at: int) -> tuple[RefitDone | RefitFailed, HM3 | None] | None:
@@ -60,11 +65,15 @@ class Fits:
         finished = None if self._refitter is None else self._refitter.poll()
         if finished is None:
             return None
-        self._counts[f"refits_{finished.outcome}"] += 1
+        self._end(finished)
         if finished.model is not None:
             return RefitDone(at, finished.number), finished.model
         self._note(f"fit {finished.number} {finished.outcome}: {finished.problem}")
         return RefitFailed(at, finished.number, finished.outcome, finished.problem), None
+
+    def _end(self, finished: Finished) -> None:
+        self._counts[f"refits_{finished.outcome}"] += 1
+        self._ended(finished)
 
     def load(self, number: int) -> Fitted:
         """Return the model of a fit before a restart."""

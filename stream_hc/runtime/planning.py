@@ -29,6 +29,8 @@ class Plan:
         negative); and its labels (int32).
     looks
         Who was waiting at each look.
+    ids
+        Of the document of each lesson.
     labels
         Given where every document has its labels and there is nothing else; `nodes` is empty then.
     """
@@ -40,6 +42,7 @@ class Plan:
     taught: list[WaitingDocument | None] = field(default_factory=list)
     nodes: list[bytes] = field(default_factory=list)
     looks: list[Census] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
     labels: LabelRows | None = None
 
 
@@ -109,6 +112,7 @@ def plans(batch: RecordBatch, room: WaitingRoom, cuts: Cuts) -> Iterator[Plan | 
             plan.places.append(row - plan.first)
             plan.taught.append(None)
         plan.nodes.append(nodes)
+        plan.ids.append(name)
         until_look -= 1
         if until_look == 0:
             until_look = cuts.every
@@ -126,4 +130,5 @@ def _all_taught(batch: RecordBatch, room: WaitingRoom, cuts: Cuts) -> Plan:
     n_looks = (n_documents - cuts.until_look) // cuts.every + 1
     nobody: list[WaitingDocument | None] = [None] * n_documents
     order = list(range(n_documents))
-    return Plan(0, nobody, order, order, nobody, looks=[room.census()] * n_looks, labels=batch.labels)
+    looks = [room.census()] * n_looks
+    return Plan(0, nobody, order, order, nobody, looks=looks, ids=batch.ids, labels=batch.labels)

@@ -6,11 +6,13 @@ same answers and the same state, to the last bit, however the records are cut in
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
 
 from stream_hc.learners import OnlineLearner
+from stream_hc.learners.base import LabelRows
 from stream_hc.maxmargin import HM3
 from stream_hc.runtime.batches import RecordBatch, label_rows, prepare_batch
 from stream_hc.runtime.charging import Charges
@@ -19,7 +21,8 @@ from stream_hc.runtime.contenders import FittedModel
 from stream_hc.runtime.contest import Contest, Fetch
 from stream_hc.runtime.drift import DriftDetector
 from stream_hc.runtime.jsonl import Line
-from stream_hc.runtime.outcome import Fitted, Outcome
+from stream_hc.runtime.node_counts import NodeCounts
+from stream_hc.runtime.outcome import Fitted, Lessons, Outcome, Told
 from stream_hc.runtime.planning import Again, Cuts, Plan, plans
 from stream_hc.runtime.preparing import Preparer
 from stream_hc.runtime.progress import Progress
@@ -57,6 +60,11 @@ class Processor:
         Its tables `model.costs`, `labels`, `refit`, `judge` and `stream.requests` are used.
     fetch
         Returns the model asked for some documents ago, where fits go in step with the stream.
+
+    Attributes
+    ----------
+    is_watched
+        Whether outcomes also have what those who watch want to know; nothing else changes.
 
     Examples
     --------
@@ -98,6 +106,8 @@ class Processor:
             DriftDetector(),
         )
         self._begin(dict(learners), WaitingRoom(config.labels, size), parts, fetch)
+        self.nodes = NodeCounts(len(taxonomy), config.judge.sample)
+        self.is_watched = False
 
     def _begin(
         self,
@@ -136,6 +146,14 @@ class Processor:
             else:
                 self._follow(plan, batch)
         self.progress.records += batch.n_lines
+        return self._told(outcome)
+
+    def _told(self, outcome: Outcome) -> Outcome:
+        """Say where everything stands, if somebody wants to know."""
+        if self.is_watched:
+            progress, candidates = self.progress, self.line_up.candidates
+            standing = self.contest.standing()
+            outcome.told = Told(standing, progress.previous, candidates, dict(progress.happened))
         return outcome
 
     def _follow(self, plan: Plan, batch: RecordBatch) -> None:
@@ -150,6 +168,7 @@ class Processor:
         looks = iter(plan.looks)
         lesson = document = 0
         pieces: list[tuple[str, int]] = []  # who answered, up to which document
+        served: list[str] = []  # whose answer each lesson is about
         while lesson < n_lessons or document < n_documents:
             champion, until_look = self.line_up.champion, self.contest.until_look
             next_lesson = min(n_lessons, lesson + until_look)
@@ -161,12 +180,20 @@ class Processor:
             pieces.append((champion, next_document))
             self.progress.documents += next_document - document
             if lesson < next_lesson:
-                self._count(plan, taught, lesson, next_lesson, champion)
+                served += self._count(plan, taught, lesson, next_lesson, champion)
             if ends_with_look:
                 self.contest.look(next(looks), n_lessons - next_lesson)
                 self._forget_dropped(plan.waiting[next_document:] if plan.labels is None else ())
             lesson, document = next_lesson, next_document
         self.contest.outcome.answers += self._publisher.answers(pieces, plan, batch, taught, versions)
+        if served:
+            self._count_nodes(taught, served)
+        if served and self.is_watched:
+            now = self.room.now
+            waited = plan.taught if plan.labels is None else ()
+            delays = [now - document.since for document in waited if document is not None]
+            lessons = Lessons(plan.ids, taught.labels, taught.charged, served, delays)
+            self.contest.outcome.lessons.append(lessons)
 
     def _forget_dropped(self, waiting: Sequence[WaitingDocument | None]) -> None:
         """Take models that were dropped out of what later documents wait with, as if they had come later."""
@@ -177,14 +204,14 @@ class Processor:
                 document.lineup = tuple(name for name, _ in kept)
                 document.predicted = tuple(nodes for _, nodes in kept)
 
-    def _count(self, plan: Plan, taught: Taught, first: int, last: int, champion: str) -> None:
-        """Count some lessons: the loss served is that of the model that answered the document."""
+    def _count(self, plan: Plan, taught: Taught, first: int, last: int, champion: str) -> list[str]:
+        """Count some lessons: the loss served is that of the model that answered; returns these models."""
         losses = {name: each.losses[first:last] for name, each in taught.charged.items()}
-        served = [champion]
+        served = [champion] * (last - first)
         if plan.labels is None:
             documents = plan.taught[first:last]
             served = [champion if document is None else document.served for document in documents]
-        if len(set(served)) == 1:
+        if served.count(served[0]) == len(served):
             losses[SERVED] = losses[served[0]]
             charged = self._charges.depths(taught.charged[served[0]], first, last)
         else:
@@ -199,6 +226,18 @@ class Processor:
             )
         rows, labels = sliced(taught.rows, first, last), sliced_labels(taught.labels, first, last)
         self.contest.count(rows, labels, losses, charged)
+        return served
+
+    def _count_nodes(self, taught: Taught, served: list[str]) -> None:
+        """Count the nodes of all lessons, by what was served."""
+        is_one = served.count(served[0]) == len(served)
+        runs = [len(served)] if is_one else [len(list(same)) for _, same in groupby(served)]
+        last = 0
+        for length in runs:
+            first, last = last, last + length
+            charged = taught.charged[served[first]]
+            where = LabelRows(charged.indptr, charged.nodes)
+            self.nodes.add(charged.predicted, taught.labels, where, first, last)
 
     def _learn_again(self, run: Again) -> None:
         """Learn a document with the labels it has now, if it is still there; its loss was counted before."""
@@ -217,13 +256,13 @@ class Processor:
         self.room.tick(now)
         if self.config.refit.seconds is not None:
             self.contest.ask_for_a_fit()
-        return outcome
+        return self._told(outcome)
 
     def finish_fit(self, fitted: Fitted) -> Outcome:
         """Take a model that was asked for, or the news that there is none."""
         outcome = self.contest.outcome = Outcome()
         self.contest.finish(fitted)
-        return outcome
+        return self._told(outcome)
 
     def resume(self) -> Outcome:
         """Ask once more for the fit that was under way when the state was saved."""
@@ -236,13 +275,13 @@ class Processor:
         """Let a model answer from now on; `ValueError` if there is no such model."""
         outcome = self.contest.outcome = Outcome()
         self.contest.promote(name)
-        return outcome
+        return self._told(outcome)
 
     def rollback(self) -> Outcome:
         """Let the model before answer again; `ValueError` if there is none."""
         outcome = self.contest.outcome = Outcome()
         self.contest.rollback()
-        return outcome
+        return self._told(outcome)
 
     # All of it, for a snapshot
 
@@ -258,6 +297,7 @@ class Processor:
             "window": contest.window,
             "scores": contest.board,
             "drift": contest.drift,
+            "nodes": self.nodes,
             **({} if contest.request is None else {REQUESTED: contest.request.window}),
             **{ONLINE + name: model.learner for name, model in self.line_up.online.items()},
             **{FITTED + name: model.fitted for name, model in fitted.items()},
@@ -297,6 +337,9 @@ class Processor:
         if not progress.labelled == window.end == room.n_learned or room.remembered != window.size:
             raise SnapshotError("the parts of the snapshot are not of the same moment")
         processor._begin(learners, room, (progress, window, board, parts["drift"]), fetch)
+        processor.nodes = parts.get("nodes", processor.nodes)  # earlier versions did not count them
+        if (processor.nodes.n_nodes, processor.nodes.size) != (len(window.taxonomy), board.size):
+            raise SnapshotError("the parts of the snapshot do not fit together: other nodes are counted")
         for name, version in progress.fitted_versions.items():
             processor.line_up.fitted[name] = _fitted(parts, name, version)
         seats = {progress.champion, progress.previous or progress.champion}

@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from stream_hc.runtime.pipeline import Processed
+from stream_hc.runtime.refit.outcome import Finished
 
 if TYPE_CHECKING:
     from stream_hc.runtime.work import Work
 
-__all__ = ["StopRequest", "Watcher"]
+__all__ = ["StopRequest", "Watcher", "Watchers"]
 
 W = TypeVar("W", bound="Work", contravariant=True)
 
@@ -30,11 +31,62 @@ class Watcher(Generic[W]):
     def begin(self, job: W) -> None:
         """Take note of a job that is ready to begin."""
 
+    def live(self, job: W) -> None:
+        """Take note of a job that has done again what was done before a restart: new records come."""
+
     def processed(self, job: W, done: Processed) -> None:
         """Take note of a batch that is done."""
+
+    def fitted(self, finished: Finished) -> None:
+        """Take note of how a fit ended; from any thread."""
+
+    def saved(self, job: W) -> None:
+        """Take note of a snapshot that is on the disk."""
 
     def save(self, job: W) -> None:
         """Save what it keeps of its own: when a snapshot is due, with nothing under way, and at the end."""
 
     def note(self, text: str) -> None:
         """Take note of what somebody should know, in one line."""
+
+
+class Watchers(Watcher[W]):
+    """Several who look on."""
+
+    def __init__(self, *watchers: Watcher[W]) -> None:
+        self._watchers = watchers
+
+    def begin(self, job: W) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.begin(job)
+
+    def live(self, job: W) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.live(job)
+
+    def processed(self, job: W, done: Processed) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.processed(job, done)
+
+    def fitted(self, finished: Finished) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.fitted(finished)
+
+    def saved(self, job: W) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.saved(job)
+
+    def save(self, job: W) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.save(job)
+
+    def note(self, text: str) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.note(text)

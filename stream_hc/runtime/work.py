@@ -92,9 +92,14 @@ class Work(ABC):
         self._state: StateFolder | None = None
         self._taken = 0  # records handed to the processor
         self._requests_done: set[str] = set()
-        self._fits = Fits(None, self.counts, self._watcher.note)
+        self._fits = Fits(None, self.counts, self._watcher.note, self._watcher.fitted)
         self._looked = self._saved = 0.0
         self._is_live = False
+
+    @property
+    def is_live(self) -> bool:
+        """Whether records are new: not those of the journal, which are done once more."""
+        return self._is_live
 
     # What a transport adds
 
@@ -127,7 +132,8 @@ class Work(ABC):
         if config.refit.enabled:
             fits = stack.enter_context(TemporaryDirectory()) if folder is None else str(Path(folder) / FITS)
             self.refitter = Refitter(Path(fits), config.refit)
-            self._fits = Fits(self.refitter, self.counts, self._watcher.note, folder is not None)
+            told = self._watcher.note, self._watcher.fitted
+            self._fits = Fits(self.refitter, self.counts, *told, folder is not None)
         fetch = self._fits.fetch if config.refit.enabled and config.refit.in_step else None
         loaded = None if self._state is None else self._state.loaded
         if loaded is None:
@@ -153,6 +159,7 @@ class Work(ABC):
         if request is not None and not self.config.refit.in_step:
             self._fits.start(request)
         self._saved = time.monotonic()
+        self._watcher.live(self)
 
     def _replay(self) -> bool:
         """Follow the journal behind the snapshot; False if it does not fit all the way."""
@@ -254,8 +261,7 @@ class Work(ABC):
 
     def _take_snapshot(self, state: StateFolder, result: Saved | Failed | None) -> None:
         if isinstance(result, Saved):
-            self.counts["snapshots"] += 1
-            self._saved_as(result.number)
+            self._note_saved(result.number)
             self._fits.forget(state, self.processor.progress.fitted)
         elif isinstance(result, Failed):
             self._note("snapshot_failures", f"no snapshot: {result.problem}: the stream goes on")
@@ -276,9 +282,12 @@ class Work(ABC):
         self._watcher.save(self)
         if self._state is not None:
             self._take_snapshot(self._state, self._state.wait())
-            number = self._state.save(self.processor.parts(), self._place(), self._outputs)
-            self.counts["snapshots"] += 1
-            self._saved_as(number)
+            self._note_saved(self._state.save(self.processor.parts(), self._place(), self._outputs))
+
+    def _note_saved(self, number: int) -> None:
+        self.counts["snapshots"] += 1
+        self._saved_as(number)
+        self._watcher.saved(self)
 
     def _saved_as(self, number: int) -> None:  # noqa: B027 (not everyone wants to know)
         """Take note of a snapshot that is complete and on the disk."""

@@ -134,7 +134,7 @@ def test_wrong_usage(inside: Inside, job: Path) -> None:
         assert err.startswith(f"error: --set {typed.partition('=')[0]}: expected KEY=VALUE, such as ")
     assert inside("config", "check", job, "--set", "broker.password=tulip")[2] == (
         "error: --set broker.password: unknown key broker.password: "
-        "the tables are stream, model, labels, refit, judge, state, kafka\n"
+        "the tables are stream, model, labels, refit, judge, state, http, kafka\n"
     )
     assert assignments(["stream.output=a=b", "stream.output=c=d"]) == {"stream.output": "c=d"}
 

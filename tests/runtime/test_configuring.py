@@ -181,6 +181,7 @@ taxonomy = "../tree.tsv"
         *(f"stream.{name}" for name in ("documents", "labels", "output", "rejects", "requests")),
         "model.taxonomy",
         "state.folder",
+        *(f"http.{name}" for name in ("token_file", "certificate", "key")),
         *(f"kafka.{name}" for name in ("ca", "certificate", "key", "password_file", "token_file")),
     }
 
@@ -265,7 +266,7 @@ def test_a_mistake_in_a_variable(variable: str, job: Path) -> None:
 def test_a_mistake_in_an_option(job: Path) -> None:
     assert problems(refit__lag=0, foo__bar=1, every=2) == [
         "--lag: refit.lag is 0: expected a whole number from 1 to 10^15",
-        "--foo-bar: unknown key foo.bar: the tables are stream, model, labels, refit, judge, state, kafka",
+        f"--foo-bar: unknown key foo.bar: the tables are {', '.join(TABLES)}",
         "--every: unknown key every: did you mean refit.every or judge.every or state.every?",
     ]
 
@@ -411,7 +412,7 @@ def values_of(key: Key) -> st.SearchStrategy[Any]:
     }[type(kind)]
 
 
-SIMPLE = [key for key in KEYS.values() if key.field not in ("learners", "settings")]
+SIMPLE = [key for key in KEYS.values() if key.field not in ("learners", "settings", "hosts")]
 
 
 @given(st.data())

@@ -165,7 +165,7 @@ def test_it_needs_nothing_else_and_can_be_heard(tmp_path: Path) -> None:
     assert len(ids) == len(set(ids))
     named = [value for _, name, value in page.attributes if name == "aria-labelledby"]
     assert all(set(value.split()) <= set(ids) for value in named if value)
-    assert len(named) == 7 + 4  # seven sections, two charts in two sizes
+    assert len(named) == 8 + 6  # eight sections, three charts in two sizes
     assert page.tags["h1"] == 1
     assert ("html", "lang", "en") in page.attributes
     assert all(f"--c{number}: {color}" in html for number, color in enumerate(PALETTE))
@@ -203,7 +203,8 @@ def test_any_names_at_all(tmp_path_factory: pytest.TempPathFactory, names: list[
     page = Page(render(renamed(make_log(2_500, 500), names), tmp_path_factory.getbasetemp(), names[0] + "!"))
     assert page.tags["script"] == 0
     assert page.tags["h1"] == 1
-    assert page.tags["svg"] == 4 + 2 * len(["served", "h-arow", "h-perc", "hpa", "hm3-1"]) + 4
+    # Three charts in two sizes, the legends of two with every line, of one with what waits, and the models.
+    assert page.tags["svg"] == 6 + 2 * len(["served", "h-arow", "h-perc", "hpa", "hm3-1"]) + 2 + 4
 
 
 def test_the_taxonomy_adds_topics_by_depth(tmp_path: Path) -> None:

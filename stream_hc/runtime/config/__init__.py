@@ -2,6 +2,7 @@
 
 from stream_hc.runtime.config.configured import ConfigError, Configured
 from stream_hc.runtime.config.files import file_problems
+from stream_hc.runtime.config.http import HttpConfig
 from stream_hc.runtime.config.kafka import KafkaConfig
 from stream_hc.runtime.config.keys import KEYS, TABLES, Key, flag_of, summary_of
 from stream_hc.runtime.config.learners import REFITTED
@@ -24,6 +25,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Configured",
+    "HttpConfig",
     "JudgeConfig",
     "KafkaConfig",
     "Key",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from stream_hc.runtime.config.configured import Configured
+from stream_hc.runtime.config.http import http_problem
 from stream_hc.runtime.config.learners import check_learners, check_settings
 
 __all__ = ["CHECKS", "WRITTEN"]
@@ -57,6 +58,12 @@ def _check_follow(job: Configured) -> Iterator[str]:
             yield f"{place}: stream.follow is for files, and {name} is standard input: {remedy}"
 
 
+def _check_http(job: Configured) -> Iterator[str]:
+    problem = http_problem(job.config.http)
+    if problem:
+        yield f"{job.place('http.host', 'http.certificate', 'http.key', 'http.enabled')}: {problem}"
+
+
 # The keys a check looks at, and the check: it is left out where one of them is wrong by itself.
 CHECKS: list[tuple[tuple[str, ...], Callable[[Configured], Iterator[str]]]] = [
     (("model.learners",), check_learners),
@@ -66,4 +73,5 @@ CHECKS: list[tuple[tuple[str, ...], Callable[[Configured], Iterator[str]]]] = [
     (("refit.enabled", "refit.every", "refit.seconds", "refit.drift"), _check_trigger),
     ((*READ, *WRITTEN), _check_files),
     (("stream.follow", "stream.documents", "stream.labels"), _check_follow),
+    (("http.enabled", "http.host", "http.token_file", "http.certificate", "http.key"), _check_http),
 ]

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from stream_hc.runtime.config.http import HttpConfig
 from stream_hc.runtime.config.kafka import KafkaConfig
 from stream_hc.runtime.config.table import Costs, Count, Path, Positive, Seconds, Setting, Share, Table
 
@@ -215,4 +216,5 @@ class Config(Table, frozen=True):
     refit: RefitConfig = RefitConfig()
     judge: JudgeConfig = JudgeConfig()
     state: StateConfig = StateConfig()
+    http: HttpConfig = HttpConfig()
     kafka: KafkaConfig = KafkaConfig()

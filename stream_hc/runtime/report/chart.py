@@ -36,6 +36,7 @@ class Curve(NamedTuple):
     points: Points
     number: tuple[int, int] | None = None
     ends: bool = True  # whether to name it at its end
+    form: str = ".3f"  # of the number there
 
 
 class Lane(NamedTuple):

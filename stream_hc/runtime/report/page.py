@@ -18,6 +18,11 @@ __all__ = ["bar", "figure", "legend", "name", "page", "section", "swatch", "tabl
 DARK_PALETTE = ("#4BA3DC", "#F08545", "#2FBF98", "#DF9CC2", "#EBB03A", "#86CCF2", "#B8B8B8")
 BLACK, WHITE = "#000000", "#ffffff"
 ON_PALETTE = (WHITE, BLACK, BLACK, BLACK, BLACK, BLACK, WHITE)  # of text on a colour: at least 4.5 : 1
+# Of errors, from few to many, and of text on them: at least 4.5 : 1.
+ERRORS = ("#e4eef4", "#fdeccf", "#fbcf97", "#f3a066", "#c4471c", "#8f1d0c")
+ON_ERRORS = (BLACK, BLACK, BLACK, BLACK, WHITE, WHITE)
+DARK_ERRORS = ("#26323a", "#4a3d28", "#6e4620", "#9c4f1d", "#e98a4e", "#ffc19a")
+ON_DARK_ERRORS = (WHITE, WHITE, WHITE, WHITE, BLACK, BLACK)
 LONGEST_NAME, LONGEST_TEXT = 80, 600
 # Nothing is loaded and nothing runs, whatever a name tries.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -129,15 +134,24 @@ def _colors() -> str:
     def variables(prefix: str, colors: Iterable[str]) -> str:
         return " ".join(f"--{prefix}{number}: {color};" for number, color in enumerate(colors))
 
+    light = f"{variables('c', PALETTE)} {variables('o', ON_PALETTE)} --star: #9A6700;"
+    light += f" {variables('e', ERRORS)} {variables('on-e', ON_ERRORS)}"
     dark = f"{variables('c', DARK_PALETTE)} {variables('o', [BLACK] * len(PALETTE))} --star: #EBB03A;"
+    dark += f" {variables('e', DARK_ERRORS)} {variables('on-e', ON_DARK_ERRORS)}"
     rules = [
         f".k{number} {{ stroke: var(--c{number}); }} .f{number} {{ fill: var(--c{number}); }} "
         f".chart .o{number} {{ fill: var(--o{number}); }}"
         for number in range(len(PALETTE))
     ]
+    rules += [
+        f".key.e{number} {{ background: var(--e{number}); }} "
+        f".map .e{number} rect {{ fill: var(--e{number}); }} "
+        f".map .e{number} text {{ fill: var(--on-e{number}); }}"
+        for number in range(len(ERRORS))
+    ]
     return "\n".join(
         [
-            f":root {{ {variables('c', PALETTE)} {variables('o', ON_PALETTE)} --star: #9A6700; }}",
+            f":root {{ {light} }}",
             f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}",
             *rules,
         ]

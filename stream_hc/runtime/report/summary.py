@@ -68,7 +68,7 @@ class Summary:
         self.models = list(_first_seen(log))
         self.styles = styles_of(self.models)
         self.last: Standing | None = log.standings[-1] if log.standings else None
-        self.happened = Counter(event.what for event in log.events)
+        self.happened: Counter[str] = Counter(event.what for event in log.events)
         self.end = max([s.labelled for s in log.standings] + [e.labelled for e in log.events], default=0)
 
     def points(self, model: str | None, running: bool = False) -> Points:

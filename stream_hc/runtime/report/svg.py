@@ -8,7 +8,7 @@ from stream_hc.evaluate.drawing import shorten, spread
 from stream_hc.runtime.report.chart import MOST_LABELS, NARROW, Chart, Curve, Size
 from stream_hc.runtime.report.summary import printable, sentence, thin_out
 
-__all__ = ["DASHES", "draw_chart", "ticks"]
+__all__ = ["DASHES", "draw_chart", "ticks", "width_of"]
 
 DASHES = ("", "7 3", "2 2.5")
 LANE, BAND, LINE_GAP = 17, 16, 17
@@ -24,7 +24,7 @@ class _Frame:
         )
         if len(self.named) > MOST_LABELS:
             self.named = []
-        names = max((_width(_end(curve)) for curve in self.named), default=0.0)
+        names = max((width_of(_end(curve)) for curve in self.named), default=0.0)
         self.left, self.right = size.left, size.width - size.right - math.ceil(names)
         self.top = 12 + LANE * len(chart.lanes)
         self.bottom = self.top + size.height
@@ -74,17 +74,18 @@ def draw_chart(chart: Chart, size: Size) -> str:
 
 def _axes(frame: _Frame, size: Size) -> list[str]:
     parts = []
-    digits = max(0, -math.floor(math.log10(frame.y_ticks[1]) + 1e-9)) + 1
+    step = frame.y_ticks[1] if len(frame.y_ticks) > 1 else frame.high
+    digits = max(0, -math.floor(math.log10(step) + 1e-9)) + 1 if step < 10 else 0
     for value in frame.y_ticks:
         y = frame.y(value)
         parts.append(f'<path class="grid" d="M{frame.left} {y:.1f}H{frame.right}"/>')
         at = f'x="{frame.left - 8}" y="{y + 4:.1f}" text-anchor="end"'
-        parts.append(f'<text class="faint" {at}>{value:.{min(digits, 4)}f}</text>')
+        parts.append(f'<text class="faint" {at}>{value:,.{min(digits, 4)}f}</text>')
     parts.append(f'<path class="axis" d="M{frame.left} {frame.bottom}H{frame.right}"/>')
     for value in ticks(frame.end, 3 if size == NARROW else 8):
         if value <= frame.end:
             x, word = frame.x(value), f"{value:,.0f}" if frame.end >= 8 else f"{value:g}"
-            anchor = "end" if x + _width(word) / 2 > size.width else "middle"
+            anchor = "end" if x + width_of(word) / 2 > size.width else "middle"
             y = frame.under + 17
             parts.append(f'<text class="faint" x="{x:.1f}" y="{y}" text-anchor="{anchor}">{word}</text>')
     middle = (frame.left + frame.right) / 2
@@ -144,11 +145,11 @@ def _curves(chart: Chart, frame: _Frame, size: Size) -> list[str]:
 
 def _end(curve: Curve) -> str:
     name = printable(curve.name)[:80]
-    longest = next((n for n in range(len(name), 1, -1) if _width(shorten(name, n)) <= LONGEST_END), 1)
-    return f"{shorten(name, longest)} {curve.points[-1][1]:.3f}"
+    longest = next((n for n in range(len(name), 1, -1) if width_of(shorten(name, n)) <= LONGEST_END), 1)
+    return f"{shorten(name, longest)} {curve.points[-1][1]:{curve.form}}"
 
 
-def _width(text: str) -> float:
+def width_of(text: str) -> float:
     """Return how many pixels a text of 12 pixels takes at most, in the usual fonts."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" or c in "mwMW@%…—" for c in text)
     return 7.5 * len(text) + 4.8 * wide + 1.2 * sum(c.isupper() for c in text)
@@ -174,7 +175,7 @@ def _band(chart: Chart, frame: _Frame) -> list[str]:
         box = f'x="{first:.1f}" y="{y}" width="{max(last - first - 1, 0.5):.1f}" height="{BAND}"'
         parts.append(f'<rect class="f{color}" {box} rx="2"><title>{about}</title></rect>')
         name = shorten(printable(span.model))
-        if _width(name) + 10 < last - first:
+        if width_of(name) + 10 < last - first:
             parts.append(
                 f'<text class="o{color}" x="{(first + last) / 2:.1f}" y="{y + 12}" text-anchor="middle">'
                 f"{_text(name)}</text>"

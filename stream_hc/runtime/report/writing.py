@@ -1,12 +1,13 @@
 """The page about a job: its parts, in their order."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from stream_hc.evaluate.drawing import shorten
 from stream_hc.runtime.log import RunLog
 from stream_hc.runtime.report.chart import MOST_LABELS, Chart, Curve, Lane
-from stream_hc.runtime.report.page import figure, legend, name, page, section, tiles
+from stream_hc.runtime.report.page import figure, legend, name, page, section, text, tiles
 from stream_hc.runtime.report.summary import MARKED, Summary, count, family
 from stream_hc.runtime.report.tables import (
     dead_letters_table,
@@ -15,9 +16,12 @@ from stream_hc.runtime.report.tables import (
     labels_table,
     models_table,
 )
+from stream_hc.runtime.report.topics import Topics, topics_section
 from stream_hc.taxonomy import Taxonomy
 
-__all__ = ["write_report"]
+__all__ = ["FOOT", "notes_section", "render_report", "write_report"]
+
+FOOT = "This page is one file: it loads nothing and runs nothing."
 
 ABOUT_LOSS = (
     "The H-loss of a document counts the topics at which the prediction first goes wrong on the way down; "
@@ -25,7 +29,13 @@ ABOUT_LOSS = (
 )
 
 
-def write_report(log: RunLog, path_html: Path, title: str, taxonomy: Taxonomy | None = None) -> None:
+def write_report(
+    log: RunLog,
+    path_html: Path,
+    title: str,
+    taxonomy: Taxonomy | None = None,
+    topics: tuple[Topics, Topics] | None = None,
+) -> None:
     """Write a page about a job: one file that needs nothing else. Same log, same bytes.
 
     Parameters
@@ -38,26 +48,72 @@ def write_report(log: RunLog, path_html: Path, title: str, taxonomy: Taxonomy | 
         Heading of the page.
     taxonomy
         Tells how many topics there are at each depth.
+    topics
+        How well each of them is filed, from `topics_of`.
+    """
+    Path(path_html).write_text(render_report(log, title, taxonomy, topics), encoding="utf-8")
+
+
+def render_report(
+    log: RunLog,
+    title: str,
+    taxonomy: Taxonomy | None = None,
+    topics: tuple[Topics, Topics] | None = None,
+    more: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    happened: Mapping[str, int] | None = None,
+) -> str:
+    """Return that page.
+
+    Parameters
+    ----------
+    log
+        What the job wrote about itself; where it has no more than one standing there are no curves.
+    title
+        Heading of the page.
+    taxonomy
+        Of the job.
+    topics
+        How well each topic is filed: over everything, and lately.
+    more
+        Further sections, as HTML.
+    notes
+        What is not known, and where to find it.
+    happened
+        How many events of each kind there were, where the log does not have them.
     """
     summary = Summary(log)
+    if happened is not None:
+        summary.happened = Counter(happened)
     last = summary.last
-    parts = [_headline(summary), _recent(summary), _running(summary)]
+    parts = [_headline(summary)]
+    if len(log.standings) != 1:
+        parts += [_recent(summary), _running(summary)]
     if last is not None:
-        parts += [
-            f'<div class="columns">\n{models_table(summary, last)}\n{depth_table(last, taxonomy)}\n</div>',
-            events_table(summary),
-            f'<div class="columns">\n{labels_table(last)}\n{dead_letters_table(last)}\n</div>',
-        ]
-    else:
+        parts.append(
+            f'<div class="columns">\n{models_table(summary, last)}\n{depth_table(last, taxonomy)}\n</div>'
+        )
+    if taxonomy is not None and topics is not None:
+        parts.append(topics_section(taxonomy, *topics))
+    parts += more
+    if len(log.standings) != 1 or log.events:
         parts.append(events_table(summary))
-    topics = f" in a taxonomy of {len(taxonomy):,} topics" if taxonomy is not None else ""
-    filed = (
-        f"{last.documents:,} documents filed{topics}" if last is not None else f"Nothing filed{topics} yet"
-    )
-    foot = (
-        "This page is one file: it loads nothing and runs nothing. All numbers are from the log of the job."
-    )
-    Path(path_html).write_text(page(title, f"{filed}. {ABOUT_LOSS}", parts, foot), encoding="utf-8")
+    if last is not None:
+        if len(log.standings) > 1:
+            parts.append(_waiting(summary))
+        parts.append(f'<div class="columns">\n{labels_table(last)}\n{dead_letters_table(last)}\n</div>')
+    parts += notes_section(notes)
+    where = f" in a taxonomy of {len(taxonomy):,} topics" if taxonomy is not None else ""
+    filed = f"{last.documents:,} documents filed{where}" if last is not None else f"Nothing filed{where} yet"
+    return page(title, f"{filed}. {ABOUT_LOSS}", parts, f"{FOOT} All numbers are those of the job.")
+
+
+def notes_section(notes: Sequence[str]) -> list[str]:
+    """Return a section that says what is left out, or none."""
+    if not notes:
+        return []
+    items = "".join(f"<li>{text(note)}</li>" for note in notes)
+    return [section("h-notes", "What this page does not know", f"<ul>{items}</ul>")]
 
 
 def _headline(summary: Summary) -> str:
@@ -157,3 +213,19 @@ def _running(summary: Summary) -> str:
     return section(
         "h-running", "Mean since the beginning", f'<p class="lead">{lead}</p>', _legend(curves), figure(chart)
     )
+
+
+def _waiting(summary: Summary) -> str:
+    """Draw how many documents waited for labels, and labels for documents."""
+    standings = summary.log.standings
+    curves = [
+        Curve("documents", [(each.labelled, float(each.waiting_documents)) for each in standings], (0, 0)),
+        Curve("labels", [(each.labelled, float(each.waiting_labels)) for each in standings], (1, 1)),
+    ]
+    curves = [curve._replace(form=",.0f") for curve in curves]
+    ends = "; ".join(f"{curve.name} {curve.points[-1][1]:,.0f}" for curve in curves)
+    chart = Chart("waiting", "What waits", f"At the end: {ends}.", curves, summary.end)
+    lead = (
+        "Documents that were answered and wait for their labels, and labels that came before their document."
+    )
+    return section("h-waiting", "What waits", f'<p class="lead">{lead}</p>', _legend(curves), figure(chart))
