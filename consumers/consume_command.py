@@ -39,6 +39,12 @@ def consume(
     create_topics: Annotated[
         bool, typer.Option("--create-topics", help="Make the topics that are missing.")
     ] = False,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http", metavar="[HOST:]PORT", help="Serve a live page, /metrics and signs of life there."
+        ),
+    ] = None,
     limit: LimitOption = None,
     settings: SettingsOption = None,
     quiet: QuietOption = False,
@@ -50,7 +56,9 @@ def consume(
     finishes the batch, saves and ends with 0.
     """
     from consumers.consuming import consume  # noqa: PLC0415
+    from stream_hc.cli.serving import split_address  # noqa: PLC0415
 
+    host, port = (None, None) if http is None else split_address(http)
     options = {
         "kafka.bootstrap": bootstrap,
         "model.taxonomy": taxonomy,
@@ -58,6 +66,9 @@ def consume(
         "state.folder": state,
         "refit.enabled": refit or None,
         "kafka.create_topics": create_topics or None,
+        "http.enabled": None if http is None else True,
+        "http.host": host,
+        "http.port": port,
         "stream.limit": limit,
     }
     return consume(config, options, settings or (), quiet)

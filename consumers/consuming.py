@@ -7,13 +7,17 @@ from typing import Any
 
 from consumers.clients import explaining
 from consumers.daemon import Daemon, Fenced
+from consumers.daemon.telling import TopicsTelemetry
 from consumers.daemon.watching import ConsumeWatcher
 from stream_hc.cli.configuring import assignments, load
 from stream_hc.cli.console import say
 from stream_hc.cli.errors import CliError, Code, usage_error
 from stream_hc.cli.making import read_taxonomy
+from stream_hc.cli.serving import served
 from stream_hc.cli.signals import Stopper
 from stream_hc.runtime.collector import spare_what_stays
+from stream_hc.runtime.warming import compile_kernels
+from stream_hc.runtime.watcher import Watchers
 
 __all__ = ["consume"]
 
@@ -27,9 +31,16 @@ def consume(file: str | None, options: Mapping[str, Any], settings: Sequence[str
         raise usage_error("--state is missing: a job on topics needs a folder for what it knows")
     taxonomy = None if config.model.taxonomy is None else read_taxonomy(config.model.taxonomy)
     watcher = ConsumeWatcher(ON_A_TERMINAL if sys.stderr.isatty() else IN_A_LOG, quiet)
-    with Stopper() as stopper, explaining(config.kafka):
+    with Stopper() as stopper, explaining(config.kafka), served(config.http, quiet) as telemetry:
+        compile_kernels(config)  # before the group may give it anything to do
         spare_what_stays()
-        daemon = Daemon(config, taxonomy, stopper, watcher)
+        if telemetry is None:
+            daemon = Daemon(config, taxonomy, stopper, watcher)
+        else:
+            topics = TopicsTelemetry(telemetry)
+            # The topics first: whether it is ready is the telemetry's to say, once it has caught up.
+            told = Watchers(topics, watcher, telemetry)
+            daemon = Daemon(config, taxonomy, stopper, told, topics.stand_by)
         try:
             daemon.run()
         except Fenced as error:

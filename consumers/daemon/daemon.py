@@ -26,6 +26,8 @@ from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["Daemon"]
 
+SOME_TIME = 1.0  # seconds
+
 
 class Daemon:
     """Reads, or stands by, until somebody wants it to stop.
@@ -40,6 +42,8 @@ class Daemon:
         Asked between two batches, and while it waits.
     watcher
         Told what happens.
+    standing_by
+        Called when another process reads.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class Daemon:
         taxonomy: Taxonomy | None,
         stop: StopRequest,
         watcher: Watcher[KafkaJob],
+        standing_by: Callable[[], object] = lambda: None,
     ) -> None:
         if config.state.folder is None:
             raise KafkaProblem("a job on topics needs a state folder: --state DIR, or state.folder")
@@ -57,6 +62,7 @@ class Daemon:
         self._taxonomy = taxonomy
         self._stop = stop
         self._watcher = watcher
+        self._standing_by = standing_by
         self._settings = client_settings(config.kafka)
         self._patience = Patience(config.kafka, self._is_stopped, watcher.note)
 
@@ -92,12 +98,14 @@ class Daemon:
             admin.close()
 
     def _take_part(self, membership: Membership, topics: Topics) -> None:
-        said = False
+        said, since = False, time.monotonic()
         while not self._is_stopped():
             if not membership.stand_by():
-                if not said:
+                # At first nobody has partitions for a moment, until the topics are known.
+                if not said and membership.is_stable and time.monotonic() > since + SOME_TIME:
                     self._watcher.note(f"standing by in the group {self._config.kafka.group}")
-                said = True
+                    self._standing_by()
+                    said = True
                 continue
             said = False
             fetching = Fetching(self._config.kafka, self._settings, membership.beat)
@@ -120,6 +128,7 @@ class Daemon:
                 return
             except LostPartitions as error:
                 self._watcher.note(f"not reading any more: {error}")
+                since = time.monotonic()
             finally:
                 fetching.close()
 

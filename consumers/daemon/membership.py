@@ -103,14 +103,14 @@ class Membership:
 
     def stand_by(self) -> bool:
         """Wait for partitions for a moment; True if there are any."""
-        self._wait = SHORTEST if self._is_stable() else min(2 * self._wait, LONGEST)
+        self._wait = SHORTEST if self.is_stable else min(2 * self._wait, LONGEST)
         self._poll(self._wait)
-        return bool(self.consumer.assignment()) and self._is_stable()
+        return bool(self.consumer.assignment()) and self.is_stable
 
     def look(self) -> None:
         """Let the client see to what the group wants of it, without waiting."""
         self._poll(0.0)
-        if not self._is_stable():
+        if not self.is_stable:
             self._flag.changed = True
 
     def settle(self, mine: Iterable[TopicPartition], stop: Callable[[], bool]) -> set[TopicPartition]:
@@ -127,7 +127,7 @@ class Membership:
             self._poll(wait)
             if stop():
                 raise LostPartitions("stopped while the group was not in order")
-            if self._is_stable() and not self._flag.changed:
+            if self.is_stable and not self._flag.changed:
                 break
             wait = min(2 * wait, LONGEST)
         have = set(self.consumer.assignment())
@@ -159,10 +159,12 @@ class Membership:
         if task is not None and task.is_done and not coordinator.need_rejoin():
             coordinator.request_rejoin()
         # The one case where a member that seems to be in order shows no sign of life any more.
-        if self._is_stable() and not getattr(coordinator, "_heartbeat_enabled", True):
+        if self.is_stable and not getattr(coordinator, "_heartbeat_enabled", True):
             self._is_fenced()
 
-    def _is_stable(self) -> bool:
+    @property
+    def is_stable(self) -> bool:
+        """Whether the group agrees, as far as this member knows."""
         return bool(self.consumer.group_metadata().state == MemberState.STABLE)
 
     # What is committed

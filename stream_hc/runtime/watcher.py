@@ -37,6 +37,9 @@ class Watcher(Generic[W]):
     def processed(self, job: W, done: Processed) -> None:
         """Take note of a batch that is done."""
 
+    def looked(self, job: W) -> None:
+        """Take note that it goes on: several times a second, whether or not records come."""
+
     def fitted(self, finished: Finished) -> None:
         """Take note of how a fit ended; from any thread."""
 
@@ -70,6 +73,11 @@ class Watchers(Watcher[W]):
         """Tell all."""
         for watcher in self._watchers:
             watcher.processed(job, done)
+
+    def looked(self, job: W) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.looked(job)
 
     def fitted(self, finished: Finished) -> None:
         """Tell all."""

@@ -199,6 +199,7 @@ class Work(ABC):
 
     def _see_to_the_rest(self) -> None:
         """See to what happens beside the records: finished fits, requests, snapshots."""
+        self._watcher.looked(self)
         taken = None if self.config.refit.in_step else self._fits.take(self._taken)
         if taken is not None:
             self._decide(taken[0], model=taken[1])
