@@ -16,10 +16,11 @@ from kafka.errors import KafkaError
 
 from consumers.daemon.clock import StreamClock
 from consumers.daemon.reading import ranges_of
+from consumers.settings import client_settings
 from stream_hc import snapshot
 from stream_hc.datasets import make_news
 from stream_hc.runtime.building import build_processor
-from stream_hc.runtime.config import load_config
+from stream_hc.runtime.config import KafkaConfig, load_config
 from stream_hc.runtime.jsonl import Line
 from stream_hc.snapshot import dump_bytes
 
@@ -66,7 +67,8 @@ class World:
             self.topics["labels"] = "none"
         self.topics["requests"] = "none"
         self.group = f"group-{name}"
-        with KafkaAdminClient(bootstrap_servers=where.bootstrap) as admin:
+        self.clients = client_settings(KafkaConfig(bootstrap=where.bootstrap))
+        with KafkaAdminClient(**self.clients) as admin:
             wanted = {
                 topic: {"num_partitions": partitions if kind in ("documents", "labels", "predictions") else 1}
                 for kind, topic in self.topics.items()
@@ -105,7 +107,7 @@ class World:
     def produce(self, records, partitions=1, pause=None):
         """Send records, and return how many there were of each kind."""
         count = Counter()
-        producer = KafkaProducer(bootstrap_servers=self.where.bootstrap, linger_ms=20, batch_size=2**17)
+        producer = KafkaProducer(**self.clients, linger_ms=20, batch_size=2**17)
         for number, (kind, value) in enumerate(records):
             topic = self.topics[kind] if self.topics[kind] != "none" else self.topics["documents"]
             producer.send(topic, value, partition=number % partitions)
@@ -169,7 +171,7 @@ class World:
     def _read(self, topic):
         found = []
         consumer = KafkaConsumer(
-            bootstrap_servers=self.where.bootstrap,
+            **self.clients,
             group_id=None,
             enable_auto_commit=False,
             isolation_level="read_committed",

@@ -84,11 +84,11 @@ def test_two_topics_with_partitions_lose_nothing_when_it_is_killed(world):
     assert "2000 labelled" in here.said("calm.log")
 
 
-def test_the_offsets_name_the_job_its_snapshot_and_its_journal(world, kafka):
+def test_the_offsets_name_the_job_its_snapshot_and_its_journal(world):
     here = world()
     here.produce(here.records(300))
     here.run("--limit", 600)
-    consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=here.group, enable_auto_commit=False)
+    consumer = KafkaConsumer(**here.clients, group_id=here.group, enable_auto_commit=False)
     at = consumer.committed(TopicPartition(here.topics["documents"], 0), metadata=True)
     consumer.close()
     named = Named.of(at.metadata)

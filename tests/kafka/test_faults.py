@@ -108,7 +108,7 @@ def test_the_leader_of_a_cluster_is_killed(cluster, tmp_path):
     here = World(cluster, tmp_path, state="every = 2000")
 
     def kill_the_leader():
-        with KafkaAdminClient(bootstrap_servers=cluster.bootstrap) as admin:
+        with KafkaAdminClient(**here.clients) as admin:
             leader = admin.describe_topics([here.topics["documents"]])[0]["partitions"][0]["leader_id"]
         cluster[leader].kill()
 
