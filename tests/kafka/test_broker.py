@@ -18,6 +18,8 @@ from deploy.kafka.broker import Broker, BrokerError, UnavailableError, main
 from deploy.kafka.process import answers
 from deploy.kafka.settings import free_port
 
+pytestmark = pytest.mark.once
+
 SCRIPT = Path(fetch.__file__).with_name("broker.py")
 
 
