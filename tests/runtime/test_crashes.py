@@ -28,8 +28,6 @@ from tests.runtime.crashing import (
     write_stream,
 )
 
-pytestmark = pytest.mark.compiled  # what dies and goes on is the job, not a kernel
-
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = {20: "h-rls", 150: "node-pa"}  # after so many records somebody asks for that model
 
@@ -91,16 +89,19 @@ def test_a_calm_run_comes_by_every_step(scene):
     assert all(scene.calm.values())
 
 
+@pytest.mark.compiled
 def test_one_crash(scene):
     died = scene.crash([scene.points.count // 2])
     assert len(died) == 1
 
 
+@pytest.mark.compiled
 def test_a_crash_right_after_the_start_and_during_the_restart(scene):
     died = scene.crash([700, 5, 3, 20, 1, 40, 2])
     assert len(died) == 7
 
 
+@pytest.mark.compiled
 def test_a_crash_at_every_step(scene):
     """One after the other in any order; a run that does not come by the next one ends, and another begins."""
     draw = random.Random(1)
@@ -112,6 +113,7 @@ def test_a_crash_at_every_step(scene):
         left = [name for name in left if name not in died]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(7))
 def test_many_crashes(scene, seed):
     """Each time more than twenty points, drawn anew after the one before: together more than 200."""
@@ -120,6 +122,7 @@ def test_many_crashes(scene, seed):
     assert len(died) > 22
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(2))
 def test_many_crashes_with_labels_in_a_file_of_their_own(split_scene, seed):
     draw = random.Random(100 + seed)
@@ -155,6 +158,7 @@ class LiveScene:
         return done
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(3))
 def test_the_journal_brings_a_model_at_the_same_document(tmp_path, monkeypatch, seed):
     monkeypatch.setattr(Journal, "trim", lambda *_: None)
@@ -173,6 +177,7 @@ def test_the_journal_brings_a_model_at_the_same_document(tmp_path, monkeypatch, 
     assert results(scene.folder) == found
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("in_step", [True, False])
 def test_an_older_snapshot_does_as_well(tmp_path, in_step):
     """Whatever is forgotten on the way, each snapshot that is kept leads to the same end."""
@@ -239,6 +244,7 @@ class Killed:
         return any(self.folder.glob("state/.snapshot-*.tmp"))
 
 
+@pytest.mark.compiled
 def test_a_process_that_is_killed(tmp_path):
     folder = tmp_path / "job"
     write_stream(folder, 400)
