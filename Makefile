@@ -39,11 +39,12 @@ check: $(VENV)/.dev  ## format, lint, types, layers
 test: test-compiled test-plain  ## all tests, with and without compiled kernels
 
 test-compiled: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m tests.warm
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not soak and not once'
 
 # Numba hides its functions from coverage: without it every line of a kernel counts.
 test-plain: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not compiled' --cov --cov-report=term
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'not soak and not compiled' --cov --cov-report=term
 
 soak: $(VENV)/.dev  ## what takes minutes: large models against a direct solve
 	$(BIN)/python -m pytest -m soak

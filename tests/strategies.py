@@ -11,12 +11,20 @@ from stream_hc import Taxonomy
 N_FEATURES = 12
 
 
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+
 def examples(n):
     """How many examples to draw: `n`, or a few where the kernels run uncompiled.
 
     That second run is there to see that every line of a kernel is reached.
     """
-    return max(5, n // 10) if os.environ.get("NUMBA_DISABLE_JIT") == "1" else n
+    return max(5, n // 10) if PLAIN else n
+
+
+def size(n, plain):
+    """How many documents to take: `n`, or `plain` where the kernels run uncompiled."""
+    return plain if PLAIN else n
 
 
 @st.composite

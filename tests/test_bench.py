@@ -25,11 +25,12 @@ from bench.run import Results, Sizes
 from bench.streams import news_like, single_path
 from stream_hc import HPerceptron, Taxonomy, TextVectorizer
 from tests.conftest import ROOT
+from tests.strategies import size
 
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory):
-    return Material(news_like(60, seed=3), tmp_path_factory.mktemp("bench"))
+    return Material(news_like(size(60, 20), seed=3), tmp_path_factory.mktemp("bench"))
 
 
 # Streams
@@ -97,7 +98,7 @@ def test_json_lines_are_predicted_as_rows_are(material):
 def test_the_limit_adds_up_rows(material):
     contestant = limit(material)
     assert contestant.run(contestant.prepare()) == pytest.approx(contestant.run(None))
-    assert contestant.documents == 60
+    assert contestant.documents == size(60, 20)
 
 
 class _Node:

@@ -25,6 +25,7 @@ from stream_hc.evaluate import (
     vectorize_dataset,
 )
 from stream_hc.evaluate.means import running_mean, windowed_mean
+from tests.strategies import examples
 
 TREE = Taxonomy([("a", None), ("b", None), ("aa", "a"), ("ab", "a"), ("ba", "b"), ("aaa", "aa")])
 DAG = Taxonomy([("a", None), ("b", None), ("ab", "a"), ("ab", "b"), ("x", "ab")])
@@ -74,7 +75,7 @@ def assert_same_state(a: Any, b: Any) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(n=st.integers(1, 30), delay=st.integers(0, 35), chunk=st.integers(1, 40), seed=st.integers(0, 99))
 def test_delay_and_chunks_against_a_queue(learner: Any, n: int, delay: int, chunk: int, seed: int) -> None:
     X, Y = stream(n, seed)

@@ -15,9 +15,10 @@ from stream_hc import Taxonomy, losses
 from stream_hc.kernels import losses as kernels
 from stream_hc.taxonomy.rows import to_csr
 from tests import naive_losses as naive
+from tests.strategies import examples
 
 relaxed = settings(deadline=None)  # the first example may have to compile
-brief = settings(deadline=None, max_examples=30)  # for tests that run once for each of many names
+brief = settings(deadline=None, max_examples=examples(30))  # for tests that run once for each of many names
 positive = st.floats(0.01, 100.0)
 
 RANKINGS = ["one_accuracy", "parent_one_accuracy", "average_precision", "ranking_loss", "maximal_loss"]

@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 README = (ROOT / "README.md").read_text()
 
 
+@pytest.mark.compiled
 def test_python_examples(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = doctest.testfile(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from stream_hc import losses, metrics, snapshot
 from stream_hc.cli.console import out, progress_bar, watched
@@ -13,7 +14,7 @@ from stream_hc.runtime import Document, Filer, Line, Processor
 from stream_hc.taxonomy import Taxonomy, truncate_rows
 from stream_hc.vectorize import SequenceVectorizer, TextVectorizer, hash_features
 
-__all__ = ["warm_up"]
+__all__ = ["steps", "warm_up"]
 
 DIAMOND = Taxonomy([("a", None), ("b", "a"), ("c", "a"), ("d", "b"), ("d", "c")])
 
@@ -21,18 +22,22 @@ DIAMOND = Taxonomy([("a", None), ("b", "a"), ("c", "a"), ("d", "b"), ("d", "c")]
 def warm_up() -> None:
     """Compile what is not compiled yet, with a progress bar on a terminal, and say how long it took."""
     began = time.perf_counter()
-    steps: dict[str, Callable[[], object]] = {
+    with progress_bar("compiling", len(steps()), watched(output_is_stdout=False)) as update:
+        for done, (name, step) in enumerate(steps().items()):
+            update(done, name)
+            step()
+    out().print(f"all kernels are compiled ({time.perf_counter() - began:.1f} s)")
+
+
+def steps() -> dict[str, Callable[[], object]]:
+    """Return what there is to call, by name: in any order, and in any process."""
+    return {
         "text": _text,
-        **{name: (lambda name=name: _learner(name)) for name in LEARNERS},  # type: ignore[misc]
+        **{name: partial(_learner, name) for name in LEARNERS},
         "max-margin": _max_margin,
         "losses": _losses,
         "metrics": _metrics,
     }
-    with progress_bar("compiling", len(steps), watched(output_is_stdout=False)) as update:
-        for done, (name, step) in enumerate(steps.items()):
-            update(done, name)
-            step()
-    out().print(f"all kernels are compiled ({time.perf_counter() - began:.1f} s)")
 
 
 def _text() -> None:

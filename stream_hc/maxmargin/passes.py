@@ -73,6 +73,9 @@ def local_passes(
     problem: Problem, rows: Ints, table: Doubles, marginals: Doubles, gaps: Doubles, seed: Sequence[int]
 ) -> Pass:
     """Improve a shard on copies; dual variables and gaps are given, and returned, for its rows alone."""
+    # What came from another process can be written to: for numba another type, compiled anew.
+    for array in problem.graph[:4]:
+        array.setflags(write=False)
     moved, left = np.zeros((problem.n_rows, problem.n_variables)), np.zeros(problem.n_rows)
     moved[rows], left[rows] = marginals, gaps
     passes(problem, rows, table.copy(), moved, left, seed)

@@ -1,11 +1,13 @@
 """The commands in this process: every message and branch, without a second of imports for each."""
 
 import builtins
+import gc
 import io
 import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -43,10 +45,13 @@ class Inside:
 
 
 @pytest.fixture
-def inside(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Inside:
+def inside(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Inside]:
     monkeypatch.delenv("STREAM_HC_DEBUG", raising=False)
     monkeypatch.setenv("COLUMNS", "80")
-    return Inside(monkeypatch, capfd)
+    pace = gc.get_threshold()
+    yield Inside(monkeypatch, capfd)
+    gc.unfreeze()  # a stream has this process for itself; the tests after it do not
+    gc.set_threshold(*pace)
 
 
 @pytest.fixture

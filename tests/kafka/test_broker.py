@@ -19,6 +19,8 @@ from deploy.kafka.process import answers
 from deploy.kafka.settings import free_port
 from tests.kafka.certificates import LOOPBACK, self_signed
 
+pytestmark = pytest.mark.once
+
 SCRIPT = Path(fetch.__file__).with_name("broker.py")
 
 

@@ -319,6 +319,7 @@ def test_damaged_states_are_refused():
             Calibrated.from_state({**good, **change})
 
 
+@pytest.mark.compiled
 def test_river_checks(monkeypatch):
     yeast = list(datasets.Yeast().take(100))
     monkeypatch.setattr(checks, "_yield_datasets", lambda model, scale=1: [yeast[: 50 * scale]])

@@ -12,6 +12,7 @@ from stream_hc.learners import LEARNERS, PathLearner
 from stream_hc.learners.base import LabelRows
 from stream_hc.losses.mistakes import as_rows
 from stream_hc.vectorize import Rows, sliced
+from tests.strategies import examples
 
 NEWS = make_news(24, seed=4)
 X = vectorize_dataset(NEWS, 512)
@@ -23,7 +24,7 @@ def labels_for(kind):
     return LabelRows(*as_rows(NEWS.taxonomy.encode([set(labels) for labels in sets])))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(gaps=st.lists(st.integers(0, 3), max_size=12), left_over=st.integers(0, 3), paper=st.booleans())
 @pytest.mark.parametrize("name", LEARNERS)
 def test_in_turn_equals_one_by_one(name, gaps, left_over, paper):

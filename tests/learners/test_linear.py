@@ -9,7 +9,7 @@ from stream_hc import HAROW, HPerceptron, NodePA, Perceptron, Taxonomy
 from stream_hc.datasets import make_news
 from stream_hc.vectorize import TextVectorizer, from_dict
 from tests import naive
-from tests.strategies import N_FEATURES, streams, to_rows
+from tests.strategies import N_FEATURES, size, streams, to_rows
 
 NEWS = Taxonomy([("sport", None), ("tennis", "sport"), ("politics", None)])
 LINEAR = [HPerceptron, Perceptron, HAROW, NodePA]
@@ -65,13 +65,14 @@ def test_perceptrons_have_no_scale_to_learn_a_threshold_on(kind):
 
 @pytest.mark.parametrize("kind", ADAPTIVE)
 def test_learned_thresholds_go_on_after_a_restart(kind):
-    news = make_news(600)
+    news = make_news(size(600, 150))
+    half = len(news) // 2
     X, Y = TextVectorizer(2**14).learn_transform(news.documents), news.taxonomy.encode(news.labels)
     whole, first = (kind(news.taxonomy, n_features=2**14, threshold="learned") for _ in range(2))
     whole.learn_many(X, Y)
-    first.learn_many(X[:300], Y[:300])
+    first.learn_many(X[:half], Y[:half])
     again = kind.from_state(first.state())
-    again.learn_many(X[300:], Y[300:])
+    again.learn_many(X[half:], Y[half:])
     assert again.thresholds.tolist() == whole.thresholds.tolist()
     assert np.unique(whole.thresholds).size > 5
     assert again.state()["cuts"].tobytes() == whole.state()["cuts"].tobytes()
@@ -96,7 +97,7 @@ def test_a_growing_taxonomy_learns_thresholds():
 
 @every_linear
 def test_the_strongest_features_and_their_names(kind):
-    news = make_news(300)
+    news = make_news(size(300, 60))
     vectorizer = TextVectorizer(2**14)
     X = vectorizer.learn_transform(news.documents)
     model = kind(news.taxonomy, n_features=2**14)

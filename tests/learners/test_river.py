@@ -9,11 +9,13 @@ from river import checks, compose, datasets, evaluate, feature_extraction, prepr
 from stream_hc import Taxonomy, TextVectorizer, losses, metrics
 from stream_hc.datasets import make_news
 from stream_hc.learners import LEARNERS
+from tests.strategies import size
 
 every_learner = pytest.mark.parametrize("kind", LEARNERS.values(), ids=LEARNERS.keys())
 
 
 YEAST = list(datasets.Yeast().take(500))  # comes with river; its checks would download another one
+FEW = size(60, 15)
 CATEGORIES = [f"Class{number}" for number in range(1, 15)]
 
 
@@ -44,7 +46,7 @@ def test_river_checks(kind, with_taxonomy, monkeypatch):
 class TestRealVersions:
     """River's checks look at `Classifier`: a multi-label model passes some without being looked at."""
 
-    def trained(self, kind, n=60):
+    def trained(self, kind, n=FEW):
         model = kind(flat(), n_features=1024)
         for x, y in YEAST[:n]:
             model.learn_one(x, y)
@@ -53,7 +55,7 @@ class TestRealVersions:
     def test_shuffled_features_give_the_same_bits(self, kind):
         one, two = self.trained(kind, 0), self.trained(kind, 0)
         draw = random.Random(1)
-        for x, y in YEAST[:60]:
+        for x, y in YEAST[:FEW]:
             items = list(x.items())
             draw.shuffle(items)
             assert one.predict_proba_one(x) == two.predict_proba_one(dict(items))
@@ -85,7 +87,7 @@ class TestRealVersions:
         twin = copy.deepcopy(model)
         x = YEAST[0][0]
         before = model.predict_proba_one(x)
-        for sample, y in YEAST[:30]:
+        for sample, y in YEAST[: size(30, 10)]:
             twin.learn_one(sample, {label: not on for label, on in y.items()})
         assert model.predict_proba_one(x) == before
         assert twin.predict_proba_one(x) != before
@@ -102,7 +104,7 @@ def test_it_learns(kind):
 
 @every_learner
 def test_progressive_val_score_equals_our_own_count(kind):
-    news = make_news(120, seed=3)
+    news = make_news(size(120, 20), seed=3)
     metric = metrics.HLoss(news.taxonomy)
     evaluate.progressive_val_score(news, TextVectorizer() | kind(news.taxonomy), metric)
     vectorizer, model, mine = TextVectorizer(), kind(news.taxonomy), metrics.HLoss(news.taxonomy)
@@ -116,7 +118,7 @@ def test_progressive_val_score_equals_our_own_count(kind):
 
 
 def test_pipelines_of_river_parts():
-    news = make_news(80, seed=1)
+    news = make_news(size(80, 30), seed=1)
     model = compose.Pipeline(
         feature_extraction.BagOfWords(ngram_range=(1, 2)),
         preprocessing.Normalizer(),

@@ -12,7 +12,17 @@ from stream_hc import HRLS, Taxonomy, snapshot
 from stream_hc.kernels import rls as kernels
 from stream_hc.learners import batches, rls, second_order
 from tests import naive_rls
-from tests.strategies import N_FEATURES, dags, documents, examples, forests, label_sets, streams, to_rows
+from tests.strategies import (
+    N_FEATURES,
+    dags,
+    documents,
+    examples,
+    forests,
+    label_sets,
+    size,
+    streams,
+    to_rows,
+)
 
 EVICTIONS = ["oldest", "coefficient", "redundant", "influence"]
 cold_starts = st.sampled_from(["negative", "paper"])
@@ -181,9 +191,9 @@ def test_documents_without_features_count_and_store_nothing():
 
 def test_short_cuts_and_threads_change_nothing(monkeypatch):
     """Small batches, all work in threads, and stops for room after each few documents: the same bits."""
-    draw = np.random.default_rng(1)
+    draw, n = np.random.default_rng(1), size(150, 40)
     taxonomy = SHAPES["chain"]
-    xs = [dict(zip(draw.integers(0, 12, 5).tolist(), draw.normal(size=5), strict=True)) for _ in range(150)]
+    xs = [dict(zip(draw.integers(0, 12, 5).tolist(), draw.normal(size=5), strict=True)) for _ in range(n)]
     ys = [{"abcd"[draw.integers(0, 4)]} for _ in xs]
     X = to_rows(xs)
     reference = HRLS(taxonomy, n_features=N_FEATURES)

@@ -16,6 +16,7 @@ from stream_hc.maxmargin import passes
 from stream_hc.maxmargin.passes import Point, joined_step, local_passes
 from stream_hc.maxmargin.solver import Limits, ascend
 from stream_hc.maxmargin.window import row_problem
+from tests.strategies import size
 
 N_FEATURES = 1024
 LOSSES = [{}, {"costs": "sibling"}, {"costs": "subtree"}, {"loss": "symmetric_difference"}]
@@ -294,7 +295,7 @@ def test_an_interrupted_fit_leaves_what_it_has_with_its_gap(monkeypatch):
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
-    taxonomy, X, Y = news(50)
+    taxonomy, X, Y = news(20)
     model = HM3(taxonomy, n_features=N_FEATURES).fit(X, Y)
     before = model.state()
     bad = X.copy()
@@ -307,7 +308,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
         model.fit(bad, Y)
     with pytest.raises(RuntimeError, match="enough"):
         model.fit(X, Y, progress=stop)
-    with pytest.raises(ValueError, match="50 documents, but labels for 49"):
+    with pytest.raises(ValueError, match="20 documents, but labels for 19"):
         model.fit(X, Y[1:])
     with pytest.raises(ValueError, match="the window is empty"):
         model.fit(X[:0], Y[:0])
@@ -338,9 +339,9 @@ def test_odd_windows():
 
 @pytest.mark.parametrize("taxonomy", [make_news(5).taxonomy, DAG])
 def test_margins_and_chances_agree_with_predictions(taxonomy):
-    rng = np.random.default_rng(0)
-    X = csr_array((rng.random((40, 16)) * (rng.random((40, 16)) < 0.3)).astype(np.float32))
-    Y = [set(rng.choice(taxonomy.nodes, 2)) for _ in range(40)]
+    rng, n = np.random.default_rng(0), size(40, 15)
+    X = csr_array((rng.random((n, 16)) * (rng.random((n, 16)) < 0.3)).astype(np.float32))
+    Y = [set(rng.choice(taxonomy.nodes, 2)) for _ in range(n)]
     model = HM3(taxonomy, "symmetric_difference", n_features=16).fit(X, Y)
     margins, predicted = model.margins(X), model.predict_many(X).toarray()
     assert margins.dtype == np.float32
@@ -359,11 +360,9 @@ def test_margins_and_chances_agree_with_predictions(taxonomy):
 def test_a_model_that_was_saved_and_loaded_is_the_same(how, tmp_path):
     taxonomy = DAG if "costs" in how else make_news(5).taxonomy
     loss = "symmetric_difference" if taxonomy is DAG else "h_tilde"
-    rng = np.random.default_rng(1)
-    X = csr_array((rng.random((30, 16)) * (rng.random((30, 16)) < 0.3)).astype(np.float32))
-    model = HM3(taxonomy, loss, n_features=16, **how).fit(
-        X, [{rng.choice(taxonomy.nodes)} for _ in range(30)]
-    )
+    rng, n = np.random.default_rng(1), size(30, 8)
+    X = csr_array((rng.random((n, 16)) * (rng.random((n, 16)) < 0.3)).astype(np.float32))
+    model = HM3(taxonomy, loss, n_features=16, **how).fit(X, [{rng.choice(taxonomy.nodes)} for _ in range(n)])
     snapshot.save(tmp_path / "m.snap", model)
     loaded = snapshot.load(tmp_path / "m.snap")
     before, after = model.state(), loaded.state()

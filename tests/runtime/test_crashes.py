@@ -89,6 +89,7 @@ def test_a_calm_run_comes_by_every_step(scene):
     assert all(scene.calm.values())
 
 
+@pytest.mark.compiled
 def test_one_crash(scene):
     died = scene.crash([scene.points.count // 2])
     assert len(died) == 1
@@ -157,7 +158,8 @@ class LiveScene:
         return done
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.compiled) for seed in (1, 2))])
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(3))
 def test_the_journal_brings_a_model_at_the_same_document(tmp_path, monkeypatch, seed):
     monkeypatch.setattr(Journal, "trim", lambda *_: None)
     monkeypatch.setattr(Refitter, "forget", lambda *_: None)

@@ -407,6 +407,7 @@ def test_a_request_is_taken_once_through_a_crash(tmp_path, point):
     assert len((tmp_path / "state" / "log.jsonl").read_bytes().splitlines()) == 1
 
 
+@pytest.mark.compiled
 def test_fits_may_be_switched_off_while_one_is_under_way(tmp_path):
     taxonomy = write_stream(tmp_path / "job")
     config = changed(configured(tmp_path / "job"), "refit", in_step=False)

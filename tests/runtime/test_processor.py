@@ -19,6 +19,7 @@ from stream_hc.runtime.outcome import FitRequest, Fitted
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.records import Label, parse_record
 from tests.runtime.streams import delayed, jumbled, lines_of, news, poison
+from tests.strategies import examples, size
 
 N_FEATURES = 2**12
 DATA = news(120, seed=3)
@@ -108,7 +109,7 @@ def in_batches(processor: Processor, lines: list[Line], cuts) -> list:
     return [processor.process(lines[a:b]) for a, b in pairwise(ends) if a < b]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     kind=st.sampled_from([HAROW, NodePA, HPerceptron, HRLS, HPA]),
     seed=st.integers(0, 1000),
@@ -119,7 +120,7 @@ def in_batches(processor: Processor, lines: list[Line], cuts) -> list:
     window=st.sampled_from([5, 1000]),
 )
 def test_it_answers_and_learns_as_one_record_after_the_other(kind, seed, cuts, limits, window):
-    data = news(60, seed)
+    data = news(size(60, 20), seed)
     if kind is HPA:  # it learns one path of a document
         data = replace(data, labels=[frozenset(sorted(labels)[:1]) for labels in data.labels])
     lines = lines_of(jumbled(data, seed))
@@ -187,7 +188,7 @@ def test_batches_and_restarts_make_no_difference(cuts, stops):
 @pytest.mark.parametrize("remembered", [30, 1000])
 def test_labels_at_once_and_then_others_for_the_same_documents(remembered):
     """Documents that have their labels take a shorter way; whoever labels them again must not notice."""
-    data = news(150, seed=7)
+    data = news(size(150, 50), seed=7)
     at_once = [
         {"id": name, "text": str(text), "labels": sorted(labels)}
         for name, text, labels in zip(data.ids, data.documents, data.labels, strict=True)
@@ -203,7 +204,7 @@ def test_labels_at_once_and_then_others_for_the_same_documents(remembered):
     )
     whole, parts, ones = (Processor(TREE, learners(*kinds), config=config) for _ in range(3))
     expected = [whole.process(lines)]
-    outcomes = in_batches(parts, lines, [40, 77, 149, 151, 180])
+    outcomes = in_batches(parts, lines, [14, 40, len(data) - 1, len(data) + 1, len(data) + 8])
     singles = in_batches(ones, lines, range(1, len(lines)))
     assert whole.room.outcomes["changed"] > 5
     assert expected[0].log == [line for outcome in singles for line in outcome.log]

@@ -28,6 +28,7 @@ from stream_hc.runtime.disk import (
     wait_for,
 )
 from stream_hc.runtime.jsonl import Line, LineReader, SourceError
+from tests.strategies import examples
 
 MAX_BYTES = 20
 PIECES = st.lists(
@@ -73,7 +74,7 @@ def small(chunk: int, checked: int) -> Iterator[Path]:
         yield Path(folder)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(PIECES, STEPS, SIZES, SIZES, st.booleans())
 def test_stops_anywhere_lose_nothing(
     pieces: list[bytes], steps: list[tuple[int | None, bool]], chunk: int, checked: int, packed: bool
@@ -111,7 +112,7 @@ def mark(data: bytes) -> int:
     return data.count(b"\n") + (not data.endswith(b"\n") and data != b"")
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(PIECES, STEPS, SIZES, SIZES)
 def test_a_growing_file_gives_each_line_when_it_has_ended(
     pieces: list[bytes], steps: list[tuple[int | None, bool]], chunk: int, checked: int

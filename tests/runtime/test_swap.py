@@ -93,6 +93,7 @@ def test_a_worse_model_never_answers():
     assert of(events, "dropped")[:2] == [("dropped", "hm3-1"), ("dropped", "hm3-2")]
 
 
+@pytest.mark.compiled
 def test_a_model_that_turns_bad_is_rolled_back_and_dropped():
     events = run([Knowing(until=350)])
     assert of(events, "swap", "rollback", "dropped") == [

@@ -32,6 +32,7 @@ from tests.snapshot.support import (
     small,
     unpack,
 )
+from tests.strategies import examples
 
 
 def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
@@ -250,7 +251,7 @@ JSON = st.recursive(
 
 
 @given(st.randoms(use_true_random=False), JSON)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_random_changes_of_a_header_give_only_snapshot_errors(chance: random.Random, value: Any) -> None:
     def edit(tree: dict[str, Any]) -> None:
         node: Any = tree
