@@ -15,6 +15,18 @@ settings.register_profile("stream_hc", deadline=None, derandomize=True, max_exam
 settings.load_profile("stream_hc")
 
 
+# What is tested there calls few kernels or none, but starts servers: once is enough, where lines are counted.
+ONCE = ("deploy", "kafka", "prometheus")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the tests are chosen by their marks
+def pytest_collection_modifyitems(items):
+    folders = [ROOT / "tests" / name for name in ONCE]
+    for item in items:
+        if any(folder in item.path.parents for folder in folders) and not item.get_closest_marker("compiled"):
+            item.add_marker("once")
+
+
 def real_data_folder():
     return Path(os.environ.get("STREAM_HC_DATA", ROOT.parent / "shared" / "data"))
 

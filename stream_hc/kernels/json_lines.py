@@ -29,7 +29,7 @@ TEN, SMALL_TEN = np.uint64(10), np.uint32(10)
 NULL = 0x6E  # the n of null: no other JSON begins like it
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def put(out: Bytes, at: int, piece: Bytes, begin: int, end: int) -> int:
     """Copy a piece to `out`; return where it ends. Writes `out`."""
     for k in range(begin, end):
@@ -37,7 +37,7 @@ def put(out: Bytes, at: int, piece: Bytes, begin: int, end: int) -> int:
     return at + end - begin
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def put_whole(out: Bytes, at: int, number: int) -> int:
     """Write a number that is not negative; return where it ends. Writes `out`."""
     digits = np.uint64(number)  # without a sign: dividing takes half the time
@@ -51,7 +51,7 @@ def put_whole(out: Bytes, at: int, number: int) -> int:
     return end
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def put_millionths(out: Bytes, at: int, number: int) -> int:
     """Write a number of millionths with a point and no zeros behind; return where it ends. Writes `out`."""
     if number < 0:
@@ -69,7 +69,7 @@ def put_millionths(out: Bytes, at: int, number: int) -> int:
     return end + 1
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def put_names(out: Bytes, at: int, nodes: Ints, wanted: Bools, names: Bytes, name_ptr: Longs) -> int:
     """Write the names of the nodes wanted, with commas between; return where they end. Writes `out`."""
     begin = at
@@ -82,7 +82,7 @@ def put_names(out: Bytes, at: int, nodes: Ints, wanted: Bools, names: Bytes, nam
     return at
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def line_end(lines: Bytes, begin: int) -> int:
     """Return where the line that begins at `begin` ends: a newline inside a JSON string is escaped."""
     while lines[begin] != NEWLINE:

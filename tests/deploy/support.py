@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from stream_hc.runtime.config import KEYS, TABLES, load_config
+from stream_hc.runtime.config import KEYS, load_config
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -18,8 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SERVED = {"/healthz", "/readyz", "/metrics"}
 COMMAND = ["stream-hc", "kafka", "consume", "--config", "/etc/stream-hc/job.toml"]
 USER = 10001
-HTTP = {"enabled", "host", "port", "token_file"}  # keys of [http], where this program does not know them yet
-VARIABLES = {key.variable for key in KEYS.values()} | {f"STREAM_HC_HTTP_{key.upper()}" for key in HTTP}
+VARIABLES = {key.variable for key in KEYS.values()}
 
 
 def instructions(path):
@@ -58,14 +57,7 @@ def compose():
 def lay_out(folder, job, taxonomy):
     """Put the two files where a container finds them, and return the path of the job."""
     shutil.copy(taxonomy, folder / "taxonomy.tsv")
-    text = job.read_text()
-    if "http" not in TABLES:
-        table = tomllib.loads(text).get("http", {})
-        assert table.keys() <= HTTP
-        text = re.sub(r"(?ms)^\[http\]\n.*?(?=^\[|\Z)", "", text)
-    path = folder / "job.toml"
-    path.write_text(text)
-    return path
+    return Path(shutil.copy(job, folder / "job.toml"))
 
 
 def configured(folder, job, taxonomy, variables=None, **options):

@@ -156,7 +156,7 @@ def test_the_job_is_valid_and_finds_broker_topics_and_token(job):
     text = (FOLDER / "job.toml").read_text()
     assert re.search(r'token_file = "/run/secrets/(.+)"', text)[1] in SERVICES["stream-hc"]["secrets"]
     assert f"127.0.0.1:9464:{re.search(r'port = (.+)', text)[1]}" in SERVICES["stream-hc"]["ports"]
-    assert '[http]\nhost = "0.0.0.0"' in text
+    assert '[http]\nenabled = true\nhost = "0.0.0.0"' in text
 
 
 def test_a_fit_leaves_room_for_the_job_itself(job):
@@ -170,14 +170,19 @@ def test_state_is_a_folder_inside_the_volume():
 
 
 def test_prometheus_and_grafana_find_what_they_are_given():
-    if not (DEPLOY / "prometheus" / "prometheus.yml").exists():
-        pytest.skip("deploy/prometheus is not there")
-    told = (DEPLOY / "prometheus" / "prometheus.yml").read_text()
+    told = (FOLDER / "prometheus.yml").read_text()
     assert "/etc/prometheus/prometheus.yml" in SERVICES["prometheus"]["command"][0]
-    assert "stream-hc:9464" in told, "the daemon, by the name of its service"
-    assert "/run/secrets/http_token" in told, "the token it asks for"
-    for file in yaml.safe_load(told)["rule_files"]:
-        assert (DEPLOY / "prometheus" / Path(file).name).is_file()
+    (scraped,) = yaml.safe_load(told)["scrape_configs"]
+    assert scraped["static_configs"] == [{"targets": ["stream-hc:9464"]}], "the daemon, by its service's name"
+    assert scraped["authorization"] == {"credentials_file": "/run/secrets/http_token"}
+    given = {where: FOLDER / source for source, where, _ in mounts("prometheus") if source.startswith(".")}
+    assert given["/etc/prometheus/prometheus.yml"].is_file()
+    for file in map(Path, yaml.safe_load(told)["rule_files"]):
+        assert (given[str(file.parent)] / file.name).is_file()
+    (source,) = yaml.safe_load((FOLDER / "datasource.yml").read_text())["datasources"]
+    own = DEPLOY / "grafana" / "provisioning" / "datasources" / "prometheus.yml"
+    (usual,) = yaml.safe_load(own.read_text())["datasources"]
+    assert source == usual | {"url": "http://prometheus:9090"}
     (provider,) = (DEPLOY / "grafana" / "provisioning" / "dashboards").glob("*.yml")
     (told,) = yaml.safe_load(provider.read_text())["providers"]
     assert told["options"]["path"] in [where for _, where, _ in mounts("grafana")]

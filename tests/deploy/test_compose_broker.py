@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from consumers.doctor import examine_kafka
 from deploy.kafka.fetch import UnavailableError, find_kafka
 from deploy.kafka.settings import free_port
-from stream_hc.runtime.config import TABLES, load_config
+from stream_hc.runtime.config import load_config
 from tests.deploy.support import DEPLOY, compose, lay_out
 from tests.kafka.conftest import _collected, make_broker, unavailable  # noqa: F401 (fixtures)
 
@@ -77,7 +77,7 @@ def test_a_daemon_with_the_job_of_the_compose_file_runs_on_its_broker(settings, 
         )
 
     job = lay_out(tmp_path, DEPLOY / "compose" / "job.toml", DEPLOY / "config" / "taxonomy.tsv")
-    (tmp_path / "token").write_text("tulip")
+    (tmp_path / "token").write_text("tulips from Amsterdam")
     variables = {
         "STREAM_HC_KAFKA_BOOTSTRAP": broker.bootstrap,
         "STREAM_HC_STATE_FOLDER": str(tmp_path / "state"),
@@ -95,9 +95,8 @@ def test_a_daemon_with_the_job_of_the_compose_file_runs_on_its_broker(settings, 
         daemon = subprocess.Popen([*stream_hc, "consume", "--config", str(job)], env=environment, stderr=log)
     try:
         await_predictions(broker, 300, daemon, tmp_path / "daemon.log")
-        if "http" in TABLES:
-            health = [sys.executable, DEPLOY / "container" / "health.py", "/readyz", job]
-            subprocess.run(health, env=environment, check=True)
+        health = [sys.executable, DEPLOY / "container" / "health.py", "/readyz", job]
+        subprocess.run(health, env=environment, check=True)
         daemon.send_signal(signal.SIGTERM)
         assert daemon.wait(60) == 0, (tmp_path / "daemon.log").read_text()
     finally:
