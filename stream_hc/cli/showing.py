@@ -33,7 +33,7 @@ from stream_hc.runtime.job import Job
 from stream_hc.runtime.jsonl import Line
 from stream_hc.runtime.log import RunLog, read_log
 from stream_hc.runtime.processor import Processor
-from stream_hc.runtime.report import WORDS, plot_run, write_report
+from stream_hc.runtime.report import WORDS, plot_run, topics_of, write_report
 from stream_hc.runtime.telemetry import Telemetry
 from stream_hc.runtime.watcher import Watchers
 from stream_hc.taxonomy import Taxonomy
@@ -63,7 +63,7 @@ def show_demo(n_documents: int, output: str, seed: int, fast: bool, stay: bool =
     with served(_http()) as telemetry:
         assert telemetry is not None
         job = _run(config, news.taxonomy, watched(output_is_stdout=False) and not fast, telemetry)
-        code = _tell(job, folder, news.taxonomy)
+        code = _tell(job, folder)
         if stay and job is not None:
             say("the live page stays: press Ctrl-C to end")
             with Stopper() as stopper:
@@ -79,7 +79,7 @@ def _http() -> HttpConfig:
     return config if is_free else msgspec.structs.replace(config, port=0)
 
 
-def _tell(job: Job | None, folder: Path, taxonomy: Taxonomy) -> int:
+def _tell(job: Job | None, folder: Path) -> int:
     """Write the report, and say what came out."""
     if job is None:
         again = f"{_program()} run --config {_quoted(folder / files.JOB)}"
@@ -88,7 +88,7 @@ def _tell(job: Job | None, folder: Path, taxonomy: Taxonomy) -> int:
     log = read_log(folder / files.STATE / LOG)
     last = job.processor.contest.standing()
     log = RunLog((*(each for each in log.standings if each.documents < last.documents), last), log.events)
-    _report(folder, log, taxonomy)
+    _report(folder, log, job.processor)
     _print_models(last)
     _print_events(log.events)
     out().print(f"\nThe report: {folder / REPORT} (picture: {PICTURE}, numbers: {NUMBERS})", soft_wrap=True)
@@ -152,9 +152,9 @@ def _warm_up(config: Config, taxonomy: Taxonomy) -> None:
         model.fit(X, labels).predict_many(X, scores=True)
 
 
-def _report(folder: Path, log: RunLog, taxonomy: Taxonomy) -> None:
+def _report(folder: Path, log: RunLog, processor: Processor) -> None:
     title = "A day at the newswire"
-    write_report(log, folder / REPORT, title, taxonomy)
+    write_report(log, folder / REPORT, title, processor.taxonomy, topics_of(processor.nodes))
     numbers = {"standing": log.standings[-1], "events": log.events}
     (folder / NUMBERS).write_bytes(msgspec.json.format(msgspec.json.encode(numbers), indent=2) + b"\n")
     if can_plot():
@@ -203,6 +203,10 @@ def _commands(folder: Path, last: Standing) -> list[tuple[str, str]]:
     other = min(others)[2]  # the best of those that have been there all the time
     return [
         ("see who is in the race", f"{program} models {state}"),
+        (
+            "which words put a document where it is filed",
+            f'{program} explain {state} --text "The champion serves an ace and wins the last set"',
+        ),
         (f"let {other} answer until it is worse again", f"{program} promote {state} {other}"),
         (
             "1,000 more documents come in: the job goes on where it stood",
