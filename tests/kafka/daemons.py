@@ -77,8 +77,9 @@ class World:
             admin.create_topics(wanted, wait_for_metadata=True)
         self.news = make_news(100, seed=3)
         self.news.taxonomy.write(self.folder / "tree.tsv")
+        address = settings.pop("bootstrap", where.bootstrap)
         given = {"instance": "one", "session_timeout": 6.0, "request_timeout": 5.0, "batch": 500} | settings
-        lines = [f'bootstrap = "{where.bootstrap}"', f'group = "{self.group}"']
+        lines = [f'bootstrap = "{address}"', f'group = "{self.group}"']
         lines += [f'{kind} = "{topic}"' for kind, topic in self.topics.items()]
         lines += [f"{key} = {json.dumps(value)}" for key, value in given.items()]
         self.config_file = self.folder / "job.toml"
