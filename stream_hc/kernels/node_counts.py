@@ -23,15 +23,18 @@ def count_nodes(
 ) -> None:
     """Count rows `first` to `last` - 1; nodes ascend in each. Writes `counts`."""
     for row in range(first, last):
-        k, end = pred_ptr[row], pred_ptr[row + 1]
+        k, last_pred = pred_ptr[row], pred_ptr[row + 1]
         for place in range(true_ptr[row], true_ptr[row + 1]):
             node = true_nodes[place]
-            counts[node, SUPPORT] += 1
-            while k < end and pred_nodes[k] < node:
+            while k < last_pred and pred_nodes[k] < node:
+                counts[pred_nodes[k], PREDICTED] += 1
                 k += 1
-            if k < end and pred_nodes[k] == node:
+            counts[node, SUPPORT] += 1
+            if k < last_pred and pred_nodes[k] == node:
+                counts[node, PREDICTED] += 1
                 counts[node, HITS] += 1
-        for place in range(pred_ptr[row], end):
+                k += 1
+        for place in range(k, last_pred):
             counts[pred_nodes[place], PREDICTED] += 1
         for place in range(charged_ptr[row], charged_ptr[row + 1]):
             counts[charged_nodes[place], CHARGED] += 1

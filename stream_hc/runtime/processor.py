@@ -189,11 +189,13 @@ class Processor:
         if served:
             self._count_nodes(taught, served)
         if served and self.is_watched:
-            now = self.room.now
-            waited = plan.taught if plan.labels is None else ()
-            delays = [now - document.since for document in waited if document is not None]
-            lessons = Lessons(plan.ids, taught.labels, taught.charged, served, delays)
-            self.contest.outcome.lessons.append(lessons)
+            self.contest.outcome.lessons.append(self._lessons(plan, taught, served))
+
+    def _lessons(self, plan: Plan, taught: Taught, served: list[str]) -> Lessons:
+        """Return what those who watch want to know about the lessons of a plan."""
+        now, waited = self.room.now, plan.taught if plan.labels is None else ()
+        delays = [now - document.since for document in waited if document is not None]
+        return Lessons(plan.ids, taught.labels, taught.charged, served, delays)
 
     def _forget_dropped(self, waiting: Sequence[WaitingDocument | None]) -> None:
         """Take models that were dropped out of what later documents wait with, as if they had come later."""

@@ -15,6 +15,7 @@ __all__ = ["node_detail", "node_rows", "series", "status"]
 def status(telemetry: Telemetry) -> dict[str, Any]:
     """Return where everything stands; few keys before the stream has begun."""
     with telemetry.lock:
+        telemetry.catch_up()
         found: dict[str, Any] = {
             "version": stream_hc.__version__,
             "ready": telemetry.is_ready,
@@ -106,6 +107,7 @@ def _snapshots(telemetry: Telemetry) -> dict[str, Any]:
 def node_rows(telemetry: Telemetry) -> dict[str, Any]:
     """Return the table of all nodes."""
     with telemetry.lock:
+        telemetry.catch_up()
         if telemetry.nodes is None or telemetry.job is None:
             return {"labelled": 0, "recent_labelled": 0, "costs": None, "nodes": []}
         labelled, recent = telemetry.nodes.counted()
@@ -117,6 +119,7 @@ def node_rows(telemetry: Telemetry) -> dict[str, Any]:
 def node_detail(telemetry: Telemetry, name: str) -> dict[str, Any] | None:
     """Return one node with its last mistakes; None if there is no such node."""
     with telemetry.lock:
+        telemetry.catch_up()
         nodes, mistakes = telemetry.nodes, telemetry.mistakes
         if nodes is None or mistakes is None or name not in nodes.taxonomy:
             return None
@@ -128,5 +131,6 @@ def node_detail(telemetry: Telemetry, name: str) -> dict[str, Any] | None:
 def series(telemetry: Telemetry) -> dict[str, Any]:
     """Return the running H-loss of all models so far, and what happened."""
     with telemetry.lock:
+        telemetry.catch_up()
         history = telemetry.history
         return {"started": telemetry.started, "points": history.points(), "events": history.events}

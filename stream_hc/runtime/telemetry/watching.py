@@ -5,10 +5,11 @@ counter that goes on from an earlier snapshot would look as if everything had ha
 see goes on: it comes from the state of the stream.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from prometheus_client import ProcessCollector
@@ -31,6 +32,17 @@ from stream_hc.runtime.watcher import Watcher
 from stream_hc.runtime.work import Work
 
 __all__ = ["Telemetry"]
+
+CATCH_UP = 0.25  # seconds: batches are counted several at a time, which takes a fraction of one by one
+
+
+class _Noted(NamedTuple):
+    """A batch that waits to be counted: whether it was new, and when it came by both clocks."""
+
+    done: Processed
+    is_live: bool
+    now: float
+    steady: float
 
 
 class Telemetry(Watcher[Work], Collector):
@@ -70,6 +82,8 @@ class Telemetry(Watcher[Work], Collector):
         self.last_fit: Finished | None = None
         self.started = clock()
         self._worst_nodes = worst_nodes
+        self._waiting: list[_Noted] = []  # batches that are not counted yet
+        self._caught_up = -math.inf
         self._updates: dict[tuple[str, str], float] = {}  # before this process
         self.catalogue.build_info.set(1, stream_hc.__version__)
         self.set_ready(False)
@@ -101,28 +115,46 @@ class Telemetry(Watcher[Work], Collector):
             self.set_ready(True)
 
     def processed(self, job: Work, done: Processed) -> None:
-        """Count a batch."""
-        outcome, now = done.outcome, self.clock()
+        """Take a batch, to be counted soon."""
+        steady = self.steady()
         with self.lock:
-            assert self.tally is not None
-            assert self.mistakes is not None
-            if job.is_live:
-                self.tally.count(done)
+            self._waiting.append(_Noted(done, job.is_live, self.clock(), steady))
+            if steady - self._caught_up >= CATCH_UP:
+                self.catch_up()
+
+    def save(self, job: Work) -> None:
+        """Count what was taken: there may be a long time, or nothing, before the next batch."""
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Count what was taken; whoever reads something here does that first."""
+        with self.lock:
+            waiting, self._waiting = self._waiting, []
+            for noted in waiting:
+                self._count(*noted)
+            self._caught_up = self.steady()
+
+    def _count(self, done: Processed, is_live: bool, now: float, steady: float) -> None:
+        outcome = done.outcome
+        assert self.tally is not None
+        assert self.mistakes is not None
+        if is_live:
+            self.tally.count(done)
+        else:
+            self.tally.skip(outcome)
+        self.throughput.add(sum(map(len, outcome.answers)), steady)
+        for lessons in outcome.lessons:
+            self.mistakes.add(lessons)
+        for entry in outcome.log:
+            if isinstance(entry, Event):
+                self.history.note(entry, now)
+                if entry.what in ("swap", "rollback", "promoted"):
+                    self.champion_since = entry.labelled
             else:
-                self.tally.skip(outcome)
-            self.throughput.add(sum(map(len, outcome.answers)), self.steady())
-            for lessons in outcome.lessons:
-                self.mistakes.add(lessons)
-            for entry in outcome.log:
-                if isinstance(entry, Event):
-                    self.history.note(entry, now)
-                    if entry.what in ("swap", "rollback", "promoted"):
-                        self.champion_since = entry.labelled
-                else:
-                    self.history.add(entry, now)
-            if outcome.told is not None:
-                self.told = outcome.told
-                self.history.add(outcome.told.standing, now)
+                self.history.add(entry, now)
+        if outcome.told is not None:
+            self.told = outcome.told
+            self.history.add(outcome.told.standing, now)
 
     def fitted(self, finished: Finished) -> None:
         """Count a fit that ended."""
@@ -171,6 +203,7 @@ class Telemetry(Watcher[Work], Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield everything, with what is read only when somebody asks."""
         with self.lock:
+            self.catch_up()
             self._look()
             return iter(list(self.catalogue.collected()))
 
