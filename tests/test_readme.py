@@ -61,7 +61,8 @@ def test_every_make_target_named_exists():
 def test_shell_examples(tmp_path):
     blocks = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
     joined = (block.replace("\\\n", " ").splitlines() for block in blocks)
-    commands = [line for lines in joined for line in lines if "stream-hc" in line]
+    # Those on topics need a broker: tests/kafka tries them.
+    commands = [line for lines in joined for line in lines if "stream-hc" in line and " kafka " not in line]
     assert len(commands) >= 7
     news = make_news(200)
     news.write(tmp_path)

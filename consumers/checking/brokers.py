@@ -61,11 +61,18 @@ def check_limits(admin: KafkaAdminClient, config: KafkaConfig) -> Iterator[Findi
 
 
 def _limits(admin: KafkaAdminClient) -> dict[str, float]:
-    """Return limits in seconds; none where this client may not see them."""
-    first = str(admin.describe_cluster()["brokers"][0]["broker_id"])
-    asked = ConfigResource(ConfigResourceType.BROKER, first, [LONGEST_TRANSACTION, *SESSIONS])
-    told = admin.describe_configs([asked], config_filter="all").get("broker", {}).get(first, {})
-    return {name: int(each["value"]) / 1000 for name, each in told.items() if each["value"] is not None}
+    """Return limits in seconds; none where this client may not see them, or no broker says."""
+    for broker in admin.describe_cluster()["brokers"]:
+        if broker.get("is_fenced"):
+            continue
+        number = str(broker["broker_id"])
+        asked = ConfigResource(ConfigResourceType.BROKER, number, [LONGEST_TRANSACTION, *SESSIONS])
+        try:
+            told = admin.describe_configs([asked], config_filter="all").get("broker", {}).get(number, {})
+        except KafkaError:  # this one may be away: the next one knows as well
+            continue
+        return {name: int(each["value"]) / 1000 for name, each in told.items() if each["value"] is not None}
+    return {}
 
 
 def _address(broker: Any) -> str:

@@ -245,11 +245,12 @@ def test_demo_and_what_it_suggests(tmp_path: Path) -> None:
     suggested = [line.strip() for line in shown.splitlines() if line.startswith("  ") and program in line]
     how = {"shell": True, "cwd": tmp_path, "env": environment(), "capture_output": True}
     results = [subprocess.run(command, check=False, **how) for command in suggested]
-    assert [result.returncode for result in results] == [0, 0, 0]
+    assert [result.returncode for result in results] == [0, 0, 0, 0]
     assert all(name in results[0].stdout.decode() for name in ("h-arow", "node-pa", "h-perceptron"))
-    assert b"asked for " in results[1].stderr
-    assert b"promoted after " in results[2].stderr
-    assert b"1000 documents, 1000 labelled, 0 rejected" in results[2].stderr
+    assert "tennis" in results[1].stdout.decode()
+    assert b"asked for " in results[2].stderr
+    assert b"promoted after " in results[3].stderr
+    assert b"1000 documents, 1000 labelled, 0 rejected" in results[3].stderr
     assert len((folder / "predictions.jsonl").read_bytes().splitlines()) == 1300
 
 

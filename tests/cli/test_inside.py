@@ -252,7 +252,7 @@ def test_evaluate_compare_and_demo(inside: Inside, tmp_path: Path, monkeypatch: 
         0,
         'no picture: pip install "stream_hc[plot]" and run the demo again',
     )
-    assert out.count(" stream-hc ") == 3
+    assert out.count(" stream-hc ") == 4
     assert f"The report: {tmp_path / 'demo' / 'report.html'} " in out
     predicted = (tmp_path / "demo" / "predictions.jsonl").read_bytes()
     assert inside("demo", "--documents", "100", "-o", tmp_path / "demo", "--fast")[0] == 0
@@ -365,7 +365,7 @@ def test_sizes_and_odd_numbers() -> None:
     assert inspecting._plain({"a": (float("nan"), float("-inf"), 1.5)}) == {"a": ["nan", "-inf", 1.5]}
     assert inspecting._short("x" * 70).endswith("… (70 characters)")
     assert console.clean("a\u202eb\ud800") == "a\\u202eb\\ud800"
-    assert {code.value for code in errors.Code} == {0, 1, 2, 3, 4, 5, 130}
+    assert {code.value for code in errors.Code} == {0, 1, 2, 3, 4, 5, 6, 7, 130}
 
 
 def test_a_second_signal_interrupts() -> None:

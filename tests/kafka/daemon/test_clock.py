@@ -1,5 +1,6 @@
 """The clock of a stream: told at the same records, however the stream is cut, beside a slow twin."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -50,7 +51,7 @@ def test_the_time_is_told_where_the_rule_says(stream):
 def test_however_a_stream_is_cut_the_time_is_told_at_the_same_records(stream, cuts, begins_anew):
     clock, found, everything = StreamClock(0.0, None, SECONDS), [], records(stream)
     places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    for first, last in zip(places, places[1:], strict=False):
+    for first, last in pairwise(places):
         found += clock.pieces(everything[first:last])
         if begins_anew:  # as after a restart: from what a snapshot has of it
             clock = StreamClock(clock.now, clock.stamp, SECONDS)
@@ -63,7 +64,7 @@ def test_no_piece_is_empty_and_the_time_never_goes_back(stream):
     assert all(piece.records for piece in pieces)
     told = [piece.now for piece in pieces if piece.now is not None]
     assert told == sorted(told)
-    assert all(later - earlier >= SECONDS for earlier, later in zip(told, told[1:], strict=False))
+    assert all(later >= earlier + SECONDS for earlier, later in pairwise(told))
 
 
 def test_a_single_wrong_stamp_moves_nothing():
