@@ -27,6 +27,10 @@ def pytest_collection_modifyitems(items):
             item.add_marker("once")
 
 
+def pytest_runtest_setup():
+    os.environ.pop("STREAM_HC_DEBUG", None)  # which `--debug` sets, also where a test runs the command here
+
+
 def real_data_folder():
     return Path(os.environ.get("STREAM_HC_DATA", ROOT.parent / "shared" / "data"))
 

@@ -61,7 +61,8 @@ class OneReader(AbstractPartitionAssignor):  # type: ignore[misc]
         ranked = sorted(members, key=_rank)
         reader = ranked[0]
         topics = sorted({topic for member in ranked for topic in member.metadata.topics})
-        others = {partition for member in ranked[1:] for partition in _owned(member)}
+        # What the reader has is its own, whatever others believe who were away for a while.
+        others = {partition for member in ranked[1:] for partition in _owned(member)} - set(_owned(reader))
         wanted = {
             topic: [number for number in sorted(numbers) if (topic, number) not in others]
             for topic in topics

@@ -109,16 +109,18 @@ class Daemon:
                 continue
             said = False
             fetching = Fetching(self._config.kafka, self._settings, membership.beat)
+            kafka, note = self._config.kafka, self._watcher.note
             transactions = Transactions(
-                self._config.kafka, self._settings, membership, self._is_stopped, self._watcher.note
+                kafka, self._settings, membership, self._is_stopped, note, topics.largest
             )
+            letters = topics.largest.get(kafka.dead_letters or "", 0)
             job = KafkaJob(
                 self._config,
                 self._build,
                 membership,
                 fetching,
                 transactions,
-                MessageMaker(self._config.kafka, *topics),
+                MessageMaker(kafka, topics.partitions, letters),
                 self._stop,
                 self._watcher,
                 self._taxonomy,

@@ -19,10 +19,10 @@ USUAL_LARGEST = 2**20  # bytes of a record, where the brokers do not say
 
 
 class Topics(NamedTuple):
-    """How many partitions each topic has that is written to, and the bytes a dead letter may have."""
+    """How many partitions each topic has, and the bytes that a record of it may have."""
 
     partitions: dict[str, int]
-    largest_letter: int
+    largest: dict[str, int]
 
 
 def look_first(admin: KafkaAdminClient, config: Config, note: Callable[[str], None]) -> Topics:
@@ -55,6 +55,5 @@ def look_first(admin: KafkaAdminClient, config: Config, note: Callable[[str], No
         note(f"problem: {problem}")
     if problems:
         raise KafkaProblem(problems[0])
-    letters = found.get("dead_letters")
-    largest = None if letters is None else letters.number("max.message.bytes")
-    return Topics({each.name: each.partitions for each in found.values()}, largest or USUAL_LARGEST)
+    largest = {each.name: each.number("max.message.bytes") or USUAL_LARGEST for each in found.values()}
+    return Topics({each.name: each.partitions for each in found.values()}, largest)

@@ -185,8 +185,9 @@ class Membership:
         """Commit without a transaction; an error if this is not a member of the group as it is now."""
         self.consumer.commit(dict(offsets), timeout_ms=round(1000 * self._config.request_timeout))
 
-    def is_valid(self, committed: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
-        """Ask the brokers whether this process is still the member that reads: commit the same once more."""
+    def is_valid(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Ask the brokers whether this process still reads: it may commit once more what is committed."""
+        committed = self.committed(partitions)
         try:
             self.commit(committed)
         except KafkaError:

@@ -27,6 +27,7 @@ __all__ = ["Message", "Transactions"]
 
 MAX_REQUEST = 4 * 2**20  # bytes; the brokers have the last word
 BATCH, BUFFER_MS = 2**18, 5
+OVERHEAD = 100  # bytes around a record
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 Commits = Mapping[TopicPartition, OffsetAndMetadata]
@@ -55,6 +56,8 @@ class Transactions:
         Asked while the brokers are away.
     note
         Called with what somebody should know.
+    largest
+        Bytes that a record of each topic may have, as far as that is known.
     """
 
     def __init__(
@@ -64,15 +67,16 @@ class Transactions:
         membership: Membership,
         stop: Callable[[], bool],
         note: Callable[[str], None],
+        largest: Mapping[str, int] | None = None,
     ) -> None:
         self._config = config
         self._settings = dict(settings)
         self._membership = membership
         self._stop = stop
         self._note = note
+        self._largest = dict(largest or {})
         self._patience = Patience(config, stop, note)
         self._producer: KafkaProducer | None = None
-        self._committed: Commits = {}
         self.counts: Counter[str] = Counter()
         self.seconds = 0.0  # that the last commit took
 
@@ -101,6 +105,7 @@ class Transactions:
             It can never be done.
         """
         began = time.monotonic()
+        self._check(messages)
         while True:
             try:
                 self._write(messages, commits)
@@ -122,7 +127,7 @@ class Transactions:
             except FENCED as error:
                 # Also after a transaction that took too long: the brokers gave it up, nobody else came.
                 self.counts["aborted"] += 1
-                if self._committed and not self._membership.is_valid(self._committed):
+                if not self._is_valid(commits):
                     raise Fenced(f"another process writes as {self._config.group} now") from error
                 self._try(self._connect)
             except KafkaError as error:
@@ -131,9 +136,16 @@ class Transactions:
                 self._try(self._connect)
             if self._is_committed(commits):
                 break
-        self._committed = commits
         self.counts["committed"] += 1
         self.seconds = time.monotonic() - began
+
+    def _check(self, messages: Sequence[Message]) -> None:
+        """Refuse what its topic would: the client would try for ever, in ever smaller pieces."""
+        for topic, value, key, _, _ in messages:
+            size = len(value or b"") + len(key or b"") + OVERHEAD
+            if size > self._largest.get(topic, MAX_REQUEST):
+                told = f"a record is too large for its topic {topic} ({size} bytes)"
+                raise KafkaProblem(f"{told}: raise max.message.bytes of it")
 
     def _write(self, messages: Sequence[Message], commits: Commits) -> None:
         """Do it in this order; a crash before the last step leaves nothing that a reader sees."""
@@ -184,6 +196,11 @@ class Transactions:
         if config.transactions:
             limit = config.request_timeout + 5
             timed(limit, "beginning to write", self._producer.init_transactions)
+
+    def _is_valid(self, commits: Commits) -> bool:
+        found: list[bool] = []
+        self._try(lambda: found.append(self._membership.is_valid(commits)))
+        return found[-1]
 
     def _is_committed(self, commits: Commits) -> bool:
         """Whether what seemed to fail has happened after all."""
