@@ -63,7 +63,12 @@ def go_on(place: Place, is_fresh: bool, group: str, committed: Committed, ends: 
     # Partitions that came later are read from their beginning.
     offsets = {partition: included.get(partition, first) for partition, first in ends.first.items()}
     named = newest(committed)
-    if not committed and is_fresh:
+    # Before its first commit a job has what it began with: nothing, or what somebody else had committed.
+    if (
+        is_fresh
+        and named is None
+        and all(offsets.get(each, at.offset) == at.offset for each, at in committed.items())
+    ):
         _check_holes(offsets, ends, "the snapshot begins")
         return Beginning(offsets, offsets, place.journal)
     if named is None:

@@ -45,7 +45,7 @@ class StreamClock:
         """Cut records in front of those where the time is told; their `timestamp` is in ms, or negative."""
         first, told = 0, None
         for place, record in enumerate(records):
-            if record.timestamp < 0:
+            if record.timestamp is None or record.timestamp < 0:
                 continue
             stamp = record.timestamp / 1000
             time = stamp if self.stamp is None else min(stamp, self.stamp)

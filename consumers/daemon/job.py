@@ -86,6 +86,7 @@ class KafkaJob(Work):
         self._reader = RecordReader(fetching, config.kafka.batch, config.kafka.linger)
         self._offsets: Offsets = {}  # behind what is processed and published
         self._published = 0  # the last entry of the journal whose results are published
+        self._committed: Offsets = {}  # behind what is published
         self._events: list[Event | Standing] = []  # not yet published
         self._decided = 0  # the last entry that is not in the records
         self._last_saved = 0  # records, when the last snapshot was begun
@@ -119,8 +120,9 @@ class KafkaJob(Work):
         kafka, folder = self.config.kafka, self.config.state.folder
         assert folder is not None
         assert self._state is not None
-        ends = Ends(self.membership.ends(first=True), self.membership.ends(first=False))
-        committed = self.membership.committed(ends.first)
+        patiently, membership = self.transactions.patiently, self.membership
+        ends = patiently(lambda: Ends(membership.ends(first=True), membership.ends(first=False)))
+        committed = patiently(lambda: membership.committed(ends.first))
         is_new = self._state.loaded is None
         if is_new:
             beginning = begin_anew(folder, kafka.group, committed, ends, kafka.start)
@@ -129,6 +131,7 @@ class KafkaJob(Work):
             beginning = go_on(place, is_fresh, kafka.group, committed, ends)
         self._named = Named(place.job or uuid.uuid4().hex, 0, "")
         self._offsets, self._published = dict(beginning.offsets), beginning.journal
+        self._committed = dict(beginning.published)
         self._clock = StreamClock(self.processor.room.now, place.stamp, self._tick_seconds)
         lengths = None if is_new else place.lengths
         self._outlets = stack.enter_context(Outlets({"log": str(Path(folder) / LOG)}, lengths))
@@ -137,7 +140,7 @@ class KafkaJob(Work):
         else:
             assert self._state.loaded is not None
             self._saved_as(self._state.loaded.number)
-        self._reader.begin(self._offsets)
+        patiently(lambda: self._reader.begin(self._offsets))
         return beginning
 
     def _wait_for_state(self, stack: ExitStack) -> Place:
@@ -188,7 +191,8 @@ class KafkaJob(Work):
         if self._is_stopped():
             raise Interrupted("stopped while it caught up")
         if len(records) != entry.lines:
-            return f"{entry.lines - len(records)} of {entry.lines} records"
+            gone = f"{entry.lines - len(records)} of {entry.lines} records in entry {number} of the journal"
+            raise KafkaProblem(f"{gone} are gone: stream-hc kafka reset --to earliest goes on without them")
         for piece in self._clock.pieces(records):
             self._enter(number, piece)
         return None
@@ -236,9 +240,9 @@ class KafkaJob(Work):
         self._flush()
         more = self.membership.settle(self._offsets, self._is_stopped)
         if more:
-            first = self.membership.ends(first=True)
+            first = self.transactions.patiently(lambda: self.membership.ends(first=True))
             self._offsets |= {partition: first[partition] for partition in more}
-        self._reader.begin(self._offsets)
+        self.transactions.patiently(lambda: self._reader.begin(self._offsets))
 
     def _enter(self, number: int, piece: Piece) -> None:
         """Hand some records to the processor, after the time if it is told there."""
@@ -251,19 +255,20 @@ class KafkaJob(Work):
     def _write_out(self, done: Processed) -> None:
         self._outlets.write(done.outcome, done.source)
         if not isinstance(done.tag, Read):
-            if done.tag > self._published:
+            if self._is_live or done.tag > self._published:
                 self._events += done.outcome.log
                 self._decided = done.tag
             return
         offsets = self._offsets | done.tag.offsets
-        if done.tag.number > self._published:
+        # By their offsets: numbers of the journal may be given again after a power cut or on a full disk.
+        if any(end > self._committed.get(partition, 0) for partition, end in done.tag.offsets.items()):
             self._publish(done.tag.number, self._messages.of_outcome(done.outcome, done.tag.records), offsets)
         self._offsets = offsets
 
     def _publish_events(self) -> None:
         """Publish what was decided while no records came."""
-        if self._decided > self._published:
-            self._publish(self._decided, [], self._offsets)
+        if self._events or self._decided > self._published:
+            self._publish(max(self._decided, self._published), [], self._offsets)
 
     def _publish(self, number: int, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> None:
         if len(offsets) > 1 or self._decided > self._published:
@@ -271,7 +276,7 @@ class KafkaJob(Work):
         named = msgspec.structs.replace(self._named, journal=number)
         events = self._messages.of_log(self._events)
         self.transactions.publish([*events, *messages], offsets_to_commit(offsets, named))
-        self._events, self._published = [], number
+        self._events, self._published, self._committed = [], number, dict(offsets)
 
     def _sync_journal(self) -> None:
         assert self._state is not None
@@ -284,7 +289,14 @@ class KafkaJob(Work):
 
     def _save_soon(self) -> None:
         self._last_saved = self._taken
+        self._flush()
+        self._publish_events()  # a snapshot includes the entry: after a crash nobody would publish them
         super()._save_soon()
+
+    def _save(self) -> None:
+        self._flush()
+        self._publish_events()
+        super()._save()
 
     def _saved_as(self, number: int) -> None:
         assert self._state is not None

@@ -16,6 +16,7 @@ __all__ = ["Fenced", "LostPartitions", "Membership"]
 
 
 SHORTEST, LONGEST = 0.2, 5.0  # seconds for a group to agree
+MENDED = 5.0  # seconds between two looks for partitions that nobody reads
 
 
 class Fenced(RuntimeError):  # noqa: N818 (it says what is the matter)
@@ -61,6 +62,8 @@ class Membership:
         self._flag = _Flag()
         self._wait = SHORTEST
         session = round(1000 * config.session_timeout)
+        self._heartbeat = max(0.1, min(3.0, config.session_timeout / 5))  # seconds
+        self._mended = time.monotonic()
         self.consumer = KafkaConsumer(
             **settings,
             group_id=config.group,
@@ -71,7 +74,7 @@ class Membership:
             enable_auto_commit=False,
             allow_auto_create_topics=False,
             session_timeout_ms=session,
-            heartbeat_interval_ms=max(100, min(3000, session // 5)),
+            heartbeat_interval_ms=round(1000 * self._heartbeat),
             max_poll_interval_ms=round(1000 * max(config.stuck_after, config.session_timeout)) + 60_000,
             metrics_enabled=False,
         )
@@ -105,7 +108,9 @@ class Membership:
         """Wait for partitions for a moment; True if there are any."""
         self._wait = SHORTEST if self.is_stable else min(2 * self._wait, LONGEST)
         self._poll(self._wait)
-        return bool(self.consumer.assignment()) and self.is_stable
+        # Not before every topic is there: the records of one would be taken for all.
+        topics = {partition.topic for partition in self.consumer.assignment()}
+        return self.is_stable and topics == set(self.topics)
 
     def look(self) -> None:
         """Let the client see to what the group wants of it, without waiting."""
@@ -135,6 +140,15 @@ class Membership:
             raise LostPartitions(f"{len(had - have) or 'all'} partitions were given to another member")
         return have - had
 
+    def settle_again(self, mine: Iterable[TopicPartition], stop: Callable[[], bool]) -> None:
+        """Settle after brokers refused this member, and they may have a reason: give them time to say it.
+
+        Whoever reads is told of new partitions by `changed`.
+        """
+        self.wait(1.2 * self._heartbeat, stop)
+        if self.settle(mine, stop):
+            self._flag.changed = True
+
     def _poll(self, seconds: float) -> None:
         """Take part in the group; nothing is ever read here."""
         self.beat()
@@ -158,9 +172,23 @@ class Membership:
         task = getattr(coordinator, "_join_task", None)
         if task is not None and task.is_done and not coordinator.need_rejoin():
             coordinator.request_rejoin()
+        if time.monotonic() > self._mended + MENDED:
+            self._mended = time.monotonic()
+            self._want_all(coordinator)
         # The one case where a member that seems to be in order shows no sign of life any more.
         if self.is_stable and not getattr(coordinator, "_heartbeat_enabled", True):
             self._is_fenced()
+
+    def _want_all(self, coordinator: Any) -> None:
+        """Join once more where there are partitions that nobody reads.
+
+        A static member that comes back is given what it had, not what was added meanwhile.
+        """
+        have = self.consumer.assignment()
+        numbers = {topic: self.consumer.partitions_for_topic(topic) or () for topic in self.topics}
+        known = {TopicPartition(topic, number) for topic in self.topics for number in numbers[topic]}
+        if self.is_stable and have and known - have:
+            coordinator.request_rejoin()
 
     @property
     def is_stable(self) -> bool:
@@ -184,15 +212,6 @@ class Membership:
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit without a transaction; an error if this is not a member of the group as it is now."""
         self.consumer.commit(dict(offsets), timeout_ms=round(1000 * self._config.request_timeout))
-
-    def is_valid(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Ask the brokers whether this process still reads: it may commit once more what is committed."""
-        committed = self.committed(partitions)
-        try:
-            self.commit(committed)
-        except KafkaError:
-            return False
-        return True
 
     def ends(self, first: bool) -> Offsets:
         """Return where the partitions begin, or end."""

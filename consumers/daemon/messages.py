@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from consumers.daemon.transactions import Message
+from consumers.daemon.transactions import MAX_REQUEST, Message
 from stream_hc.runtime.config import KafkaConfig
 from stream_hc.runtime.events import Event, Standing
 from stream_hc.runtime.log import encode_line
@@ -37,7 +37,7 @@ class MessageMaker:
     def __init__(self, config: KafkaConfig, partitions: dict[str, int], largest_letter: int) -> None:
         self._config = config
         self._partitions = partitions
-        self._largest = max(0, largest_letter - ROOM)
+        self._largest = max(0, min(largest_letter, MAX_REQUEST) - ROOM)
         self._encode = msgspec.json.Encoder().encode
 
     def of_outcome(self, outcome: Outcome, records: Sequence[Any]) -> list[Message]:
@@ -50,7 +50,8 @@ class MessageMaker:
             ]
         if requests is not None:
             messages += [
-                Message(requests, self._encode(request), request.id.encode()) for request in outcome.requests
+                Message(requests, self._encode(request), request.id.encode(errors="surrogatepass"))
+                for request in outcome.requests
             ]
         return messages + self.of_log(outcome.log)
 
@@ -68,11 +69,12 @@ class MessageMaker:
                 yield Message(topic, line, name.encode(errors="surrogatepass"), partition)
 
     def _letter(self, topic: str, record: Any, error: RecordError) -> Message:
-        value, headers = record.value, letter_headers(record, error.reason, error.detail)
-        if value is not None and len(value) + len(record.key or b"") > self._largest:
-            headers.append((CUT, str(len(value)).encode()))
-            value = value[: max(0, self._largest - len(record.key or b""))]
-        return Message(topic, b"" if value is None and record.key is None else value, record.key, 0, headers)
+        value, key, headers = record.value, record.key, letter_headers(record, error.reason, error.detail)
+        if len(value or b"") + len(key or b"") > self._largest:
+            headers.append((CUT, str(len(value or b"")).encode()))
+            key = None if key is None else key[: self._largest]
+            value = None if value is None else value[: self._largest - len(key or b"")]
+        return Message(topic, b"" if value is None and key is None else value, key, 0, headers)
 
 
 def letter_headers(record: Any, reason: str, detail: str) -> list[tuple[str, bytes]]:

@@ -130,7 +130,7 @@ class RecordReader:
 
 
 def _turn(record: Any) -> tuple[int, str, int]:
-    return record.timestamp, record.topic, record.partition
+    return record.timestamp or 0, record.topic, record.partition
 
 
 def ranges_of(records: Iterable[Any]) -> Ranges:

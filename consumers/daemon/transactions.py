@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import (
@@ -30,6 +30,7 @@ BATCH, BUFFER_MS = 2**18, 5
 OVERHEAD = 100  # bytes around a record
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
+T = TypeVar("T")
 Commits = Mapping[TopicPartition, OffsetAndMetadata]
 
 
@@ -82,7 +83,7 @@ class Transactions:
 
     def open(self) -> None:
         """Connect, end what the one before left open, and shut it out."""
-        self._try(self._connect)
+        self.patiently(self._connect)
 
     def close(self) -> None:
         """Give up what was not committed."""
@@ -118,22 +119,16 @@ class Transactions:
                 ) from error
             except AuthorizationError as error:
                 raise KafkaProblem(explained(error, self._config)) from error
-            except FencedInstanceIdError as error:
-                raise Fenced(f"another process is {self._config.instance} now") from error
-            except CommitFailedError:
-                self.counts["aborted"] += 1  # the group is not as it was: see who reads now, then once more
-                self._membership.settle(commits, self._stop)
-                self._try(self._connect)
-            except FENCED as error:
-                # Also after a transaction that took too long: the brokers gave it up, nobody else came.
+            except (CommitFailedError, FencedInstanceIdError, *FENCED):
+                # The group is not as it was, or the brokers gave up a transaction that took too long, perhaps
+                # because this process was halted and has joined once more: see who reads now.
                 self.counts["aborted"] += 1
-                if not self._is_valid(commits):
-                    raise Fenced(f"another process writes as {self._config.group} now") from error
-                self._try(self._connect)
+                self._membership.settle_again(commits, self._stop)
+                self.patiently(self._connect)
             except KafkaError as error:
                 self.counts["aborted"] += 1
                 self._note(f"{explained(error, self._config)}: once more")
-                self._try(self._connect)
+                self.patiently(self._connect)
             if self._is_committed(commits):
                 break
         self.counts["committed"] += 1
@@ -197,15 +192,9 @@ class Transactions:
             limit = config.request_timeout + 5
             timed(limit, "beginning to write", self._producer.init_transactions)
 
-    def _is_valid(self, commits: Commits) -> bool:
-        found: list[bool] = []
-        self._try(lambda: found.append(self._membership.is_valid(commits)))
-        return found[-1]
-
     def _is_committed(self, commits: Commits) -> bool:
         """Whether what seemed to fail has happened after all."""
-        found: dict[TopicPartition, OffsetAndMetadata] = {}
-        self._try(lambda: found.update(self._membership.committed(commits)))
+        found = self.patiently(lambda: self._membership.committed(commits))
         # What is said beside the offsets is another thing every time, also where no record was read.
         return all(
             partition in found
@@ -213,8 +202,9 @@ class Transactions:
             for partition, at in commits.items()
         )
 
-    def _try(self, work: Callable[[], object]) -> None:
+    def patiently(self, work: Callable[[], T]) -> T:
+        """Do something that needs brokers, however long they are away."""
         try:
-            self._patience.until_done(work, lambda seconds: self._membership.wait(seconds, self._stop))
+            return self._patience.until_done(work, lambda seconds: self._membership.wait(seconds, self._stop))
         except FENCED as error:
             raise Fenced(f"another process writes as {self._config.group} now") from error

@@ -55,7 +55,6 @@ def test_of_two_who_believe_they_read_the_one_who_learned_of_it_last_is_right():
     assert found == {"a": {}, "b": {"documents": [0, 1, 2]}}
 
 
-@pytest.mark.xfail(reason="what a stale member claims is withheld from the one who reads it", strict=True)
 def test_what_a_stale_member_claims_is_not_taken_from_the_one_who_reads():
     assert assigned(member("a", ALL, generation=3), member("b", ALL, generation=4)) == {"a": {}, "b": ALL}
 

@@ -115,7 +115,6 @@ def test_a_journal_that_lost_its_end_is_read_on_behind_and_that_is_said(world):
     assert here.parts() == here.calm_parts()
 
 
-@pytest.mark.xfail(reason="new entries have numbers that are published already", strict=True)
 def test_behind_a_journal_that_lost_its_end_everything_is_published(world):
     here = world()
     stream = list(here.records(60, delay=10))
@@ -169,7 +168,6 @@ def test_a_second_one_stands_by_and_takes_over(world):
     assert here.parts() == here.calm_parts()
 
 
-@pytest.mark.xfail(reason="a stale claim takes the partitions from both, and names decide", run=False)
 def test_one_that_loses_its_partitions_stands_by(world):
     here = world(instance="none")
     stream = list(here.records(40, delay=10))
@@ -189,7 +187,7 @@ def test_one_that_loses_its_partitions_stands_by(world):
             leave.append(1)
             second.until(lambda: second.watcher.jobs)
             here.send(stream[40:])
-            first.until_noted("not reading any more: 1 partitions were given to another member")
+            first.until_noted("not reading any more: ")
             second.until(lambda: len(here.predicted()) == 40)
             first.requested = True
             first.wait()

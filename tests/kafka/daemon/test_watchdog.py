@@ -32,10 +32,10 @@ def test_a_call_that_takes_too_long_is_left_behind():
         go_on.wait(30)
         done.set()
 
-    with pytest.raises(KafkaTimeoutError, match=r"committing takes longer than 0\.05 s"):
-        timed(0.05, "committing", hang)
+    with pytest.raises(KafkaTimeoutError, match=r"hanging takes longer than 0\.05 s"):
+        timed(0.05, "hanging", hang)
     # It goes on in a thread that nobody waits for at the end.
-    (thread,) = [each for each in threading.enumerate() if each.name == "committing"]
+    (thread,) = [each for each in threading.enumerate() if each.name == "hanging"]
     assert thread.daemon
     go_on.set()
     assert done.wait(30)
