@@ -70,7 +70,10 @@ class World:
         self.clients = client_settings(KafkaConfig(bootstrap=where.bootstrap))
         with KafkaAdminClient(**self.clients) as admin:
             wanted = {
-                topic: {"num_partitions": partitions if kind in ("documents", "labels", "predictions") else 1}
+                topic: {
+                    "num_partitions": partitions if kind in ("documents", "labels", "predictions") else 1,
+                    "configs": {"retention.ms": "-1"},  # the stamps of some tests are older than a week
+                }
                 for kind, topic in self.topics.items()
                 if topic != "none"
             }

@@ -80,12 +80,12 @@ def test_the_clock_goes_on_from_what_was_told():
     assert (clock.now, clock.stamp) == (111.0, 112.0)
 
 
-@pytest.mark.parametrize("stamp", [-1, 0])
+@pytest.mark.parametrize("stamp", [-1, 0, None])
 def test_without_a_time_nothing_is_told(stamp):
     clock, stream = StreamClock(0.0, None, SECONDS), records([stamp] * 3)
     assert list(clock.pieces(stream)) == [Piece(None, stream)]
     assert clock.now == 0.0
-    assert clock.stamp == (None if stamp < 0 else 0.0)
+    assert clock.stamp == (0.0 if stamp == 0 else None)
 
 
 def test_no_records_are_no_piece():

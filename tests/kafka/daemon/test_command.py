@@ -5,10 +5,13 @@ import signal
 import threading
 import time
 import urllib.request
+from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
 from consumers.daemon import Daemon, Fenced
+from consumers.daemon.telling import TopicsTelemetry
 from consumers.daemon.watching import ConsumeWatcher
 from consumers.errors import KafkaProblem
 from deploy.kafka.settings import free_port
@@ -158,3 +161,32 @@ def test_what_happens_to_the_models_is_said(capfd):
     watcher.processed(None, Processed("", Outcome(log=events), None))
     lines = capfd.readouterr().err.splitlines()
     assert lines == ["swap: node-pa after h-arow: better", "drift"]
+
+
+def test_now_and_then_it_says_how_it_goes(capfd):
+    watcher, job = ConsumeWatcher(0.0), SimpleNamespace(lag={"a": 1200, "b": 34})
+    watcher.processed(job, Processed("", Outcome(), None))  # before it has begun there is nothing to say
+    watcher.tally = SimpleNamespace(remark=lambda: "20 docs")
+    watcher.processed(job, Processed("", Outcome(), None))
+    assert capfd.readouterr().err == "20 docs, 1,234 records behind\n"
+
+
+def test_one_that_stands_by_is_ready_and_one_that_begins_is_not_yet():
+    told = []
+    topics = TopicsTelemetry(SimpleNamespace(set_ready=told.append))
+    topics.stand_by()
+    topics.begin(None)
+    assert told == [True, False]
+
+
+def test_transactions_are_counted_once():
+    told = []
+    topics = TopicsTelemetry(
+        SimpleNamespace(set_ready=told.append, transaction=lambda *what: told.append(what))
+    )
+    job = SimpleNamespace(transactions=SimpleNamespace(counts=Counter(committed=2, aborted=1), seconds=0.5))
+    topics.processed(job, None)
+    assert told == [("committed", 0.5), ("committed", 0.5), ("aborted", None)]
+    job.transactions.counts["committed"] += 1
+    topics.processed(job, None)
+    assert told[3:] == [("committed", 0.5)]

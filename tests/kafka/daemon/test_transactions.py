@@ -12,6 +12,7 @@ from kafka.errors import (
     InvalidProducerEpochError,
     KafkaError,
     KafkaTimeoutError,
+    MessageSizeTooLargeError,
     NotEnoughReplicasError,
     ProducerFencedError,
     TopicAuthorizationFailedError,
@@ -368,6 +369,13 @@ def test_a_record_that_its_topic_refuses_is_a_problem(publishing, topic, transac
     ):
         here.publish(1, small, 5_000)
     assert here.committed == {}
+
+
+def test_a_record_that_the_brokers_call_too_large_is_a_problem(publishing):
+    here = publishing()
+    here.fail("send", MessageSizeTooLargeError("injected"))
+    with pytest.raises(KafkaProblem, match=r"too large for its topic .*: raise max\.message\.bytes of it"):
+        here.publish(1)
 
 
 def test_what_is_not_allowed_is_a_problem(publishing):
