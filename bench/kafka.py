@@ -28,7 +28,7 @@ from deploy.kafka.broker import Broker
 
 __all__ = ["main"]
 
-N, ROUNDS, BATCH = 60_000, 3, 2_000
+N, ROUNDS, BATCH = 60_000, 3, 5_000
 LEAST_OF_BARE, MOST_SLOWER = 0.6, 0.2
 BARE, DAEMON, PLAIN = "bare loop", "daemon", "daemon, no transactions"
 PAGE = Path(__file__).with_name("kafka.md")

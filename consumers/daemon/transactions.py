@@ -28,6 +28,7 @@ __all__ = ["Message", "Transactions"]
 MAX_REQUEST = 4 * 2**20  # bytes; the brokers have the last word
 BATCH, BUFFER_MS = 2**18, 5
 OVERHEAD = 100  # bytes around a record
+RETRY_MS = 10  # a transaction that begins while the one before is being ended is sent away for a moment
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 T = TypeVar("T")
@@ -183,6 +184,7 @@ class Transactions:
             acks="all",
             batch_size=BATCH,
             linger_ms=BUFFER_MS,
+            retry_backoff_ms=RETRY_MS,
             max_request_size=MAX_REQUEST,
             max_block_ms=round(1000 * config.request_timeout),
             allow_auto_create_topics=False,

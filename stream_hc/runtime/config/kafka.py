@@ -92,7 +92,7 @@ class KafkaConfig(Table, frozen=True):
     instance: Name | None = None
     start: Literal["earliest", "latest"] = "earliest"
     transactions: bool = True
-    batch: Annotated[int, Meta(ge=1, le=100_000)] = 2_000
+    batch: Annotated[int, Meta(ge=1, le=100_000)] = 5_000
     linger: Annotated[float, Meta(ge=0, le=60)] = 0.05
     create_topics: bool = False
     partitions: Annotated[int, Meta(ge=1, le=10_000)] = 1

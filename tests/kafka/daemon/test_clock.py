@@ -80,6 +80,12 @@ def test_the_clock_goes_on_from_what_was_told():
     assert (clock.now, clock.stamp) == (111.0, 112.0)
 
 
+@pytest.mark.parametrize(("stamp", "is_told"), [(109_999, False), (110_000, True)])
+def test_the_time_is_told_as_soon_as_so_much_has_passed(stamp, is_told):
+    pieces = list(StreamClock(100.0, None, SECONDS).pieces(records([stamp])))
+    assert (pieces[0].now is not None) == is_told
+
+
 @pytest.mark.parametrize("stamp", [-1, 0, None])
 def test_without_a_time_nothing_is_told(stamp):
     clock, stream = StreamClock(0.0, None, SECONDS), records([stamp] * 3)
