@@ -5,7 +5,14 @@ from typing import Annotated
 import typer
 
 from consumers.options import BootstrapOption, ConfigOption, QuietOption, SettingsOption
-from stream_hc.cli.options import LimitOption, learner_names
+from stream_hc.cli.options import (
+    HttpOption,
+    LearnersOption,
+    LimitOption,
+    RefitOption,
+    StateOption,
+    TaxonomyOption,
+)
 
 __all__ = ["consume"]
 
@@ -13,38 +20,14 @@ __all__ = ["consume"]
 def consume(
     config: ConfigOption = None,
     bootstrap: BootstrapOption = None,
-    taxonomy: Annotated[
-        str | None,
-        typer.Option(
-            "--taxonomy", "-t", metavar="FILE", help="TSV or JSON file; not needed where a state exists."
-        ),
-    ] = None,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--learner",
-            "-l",
-            metavar="NAME",
-            autocompletion=learner_names,
-            help="Repeat it: all learn, the best one answers.  [default: h-arow]",
-        ),
-    ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option("--state", metavar="DIR", help="Keep everything there: the job goes on after any end."),
-    ] = None,
-    refit: Annotated[
-        bool, typer.Option("--refit", help="Fit H-M³ to recent documents in the background; swap if better.")
-    ] = False,
+    taxonomy: TaxonomyOption = None,
+    learner: LearnersOption = None,
+    state: StateOption = None,
+    refit: RefitOption = False,
     create_topics: Annotated[
         bool, typer.Option("--create-topics", help="Make the topics that are missing.")
     ] = False,
-    http: Annotated[
-        str | None,
-        typer.Option(
-            "--http", metavar="[HOST:]PORT", help="Serve a live page, /metrics and signs of life there."
-        ),
-    ] = None,
+    http: HttpOption = None,
     limit: LimitOption = None,
     settings: SettingsOption = None,
     quiet: QuietOption = False,

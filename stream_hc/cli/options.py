@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["FeaturesOption", "LimitOption", "SequencesOption", "SetOption"]
-__all__ += ["cost_schemes", "learner_names"]
+__all__ = ["FeaturesOption", "HttpOption", "LearnersOption", "LimitOption", "RefitOption", "SequencesOption"]
+__all__ += ["SetOption", "StateOption", "TaxonomyOption", "cost_schemes", "learner_names"]
 
 
 def learner_names(incomplete: str = "") -> list[str]:
@@ -34,6 +34,37 @@ def _data_sets(incomplete: str) -> list[str]:
     return [name for name in ("news", "news:10000:0:sudden") if name.startswith(incomplete)]
 
 
+TaxonomyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--taxonomy", "-t", metavar="FILE", help="TSV or JSON file; not needed where something was saved."
+    ),
+]
+LearnersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--learner",
+        "-l",
+        metavar="NAME",
+        autocompletion=learner_names,
+        help="Repeat it: all learn, the best one answers.  [default: h-arow, or what was saved]",
+    ),
+]
+StateOption = Annotated[
+    str | None,
+    typer.Option(
+        "--state", metavar="DIR", help="Keep everything there: after any end the job goes on exactly."
+    ),
+]
+RefitOption = Annotated[
+    bool, typer.Option("--refit", help="Fit H-M³ to recent documents in the background; swap if better.")
+]
+HttpOption = Annotated[
+    str | None,
+    typer.Option(
+        "--http", metavar="[HOST:]PORT", help="Serve the live page and /metrics while it runs; try 9464."
+    ),
+]
 FeaturesOption = Annotated[
     int | None,
     typer.Option("--n-features", metavar="N", min=1, max=2**31 - 1, help="Hash buckets.  [default: 262144]"),

@@ -4,7 +4,17 @@ from typing import Annotated
 
 import typer
 
-from stream_hc.cli.options import FeaturesOption, LimitOption, SequencesOption, cost_schemes, learner_names
+from stream_hc.cli.options import (
+    FeaturesOption,
+    HttpOption,
+    LearnersOption,
+    LimitOption,
+    RefitOption,
+    SequencesOption,
+    StateOption,
+    TaxonomyOption,
+    cost_schemes,
+)
 
 __all__ = ["run"]
 
@@ -24,22 +34,8 @@ def run(
             "--config", "-c", metavar="FILE", help="TOML file; options count more. See config init."
         ),
     ] = None,
-    taxonomy: Annotated[
-        str | None,
-        typer.Option(
-            "--taxonomy", "-t", metavar="FILE", help="TSV or JSON file; not needed where a snapshot exists."
-        ),
-    ] = None,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--learner",
-            "-l",
-            metavar="NAME",
-            autocompletion=learner_names,
-            help="Repeat it: all learn, the best one answers.  [default: h-arow, or that of the snapshot]",
-        ),
-    ] = None,
+    taxonomy: TaxonomyOption = None,
+    learner: LearnersOption = None,
     labels: Annotated[
         str | None,
         typer.Option("--labels", metavar="FILE", help="JSON lines with labels that come later, by id."),
@@ -51,15 +47,8 @@ def run(
         str | None,
         typer.Option("--output", "-o", metavar="FILE|-", help="Where predictions go.  [default: -]"),
     ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option(
-            "--state", metavar="DIR", help="Keep everything there: after any end the job goes on exactly."
-        ),
-    ] = None,
-    refit: Annotated[
-        bool, typer.Option("--refit", help="Fit H-M³ to recent documents in the background; swap if better.")
-    ] = False,
+    state: StateOption = None,
+    refit: RefitOption = False,
     snapshot: Annotated[
         str | None,
         typer.Option(
@@ -105,12 +94,7 @@ def run(
         ),
     ] = None,
     limit: LimitOption = None,
-    http: Annotated[
-        str | None,
-        typer.Option(
-            "--http", metavar="[HOST:]PORT", help="Serve the live page and /metrics while it runs; try 9464."
-        ),
-    ] = None,
+    http: HttpOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
 ) -> int:
     """Predict every document of a stream, and learn from labels, at once or later.
