@@ -46,7 +46,8 @@ def topics_in(error: BaseException, config: KafkaConfig) -> list[str]:
     topics = (config.documents, config.labels, config.predictions, config.dead_letters)
     text = " ".join(map(str, error.args))
     found = re.findall(r"[A-Za-z0-9._-]+", text)
-    return [name for name in (*topics, config.requests, config.events) if name is not None and name in found]
+    others = (config.requests, config.events, config.models)
+    return [name for name in (*topics, *others) if name is not None and name in found]
 
 
 def who(config: KafkaConfig) -> str:

@@ -1,17 +1,21 @@
 """`stream-hc kafka consume`: its options; the work is in `consumers.consuming`."""
 
-from typing import Annotated
-
-import typer
-
-from consumers.options import BootstrapOption, ConfigOption, QuietOption, SettingsOption
+from consumers.options import (
+    BootstrapOption,
+    ConfigOption,
+    CreateTopicsOption,
+    QuietOption,
+    SettingsOption,
+)
 from stream_hc.cli.options import (
     HttpOption,
     LearnersOption,
     LimitOption,
     RefitOption,
+    SchedulerOption,
     StateOption,
     TaxonomyOption,
+    WorkersOption,
 )
 
 __all__ = ["consume"]
@@ -24,9 +28,9 @@ def consume(
     learner: LearnersOption = None,
     state: StateOption = None,
     refit: RefitOption = False,
-    create_topics: Annotated[
-        bool, typer.Option("--create-topics", help="Make the topics that are missing.")
-    ] = False,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
+    create_topics: CreateTopicsOption = False,
     http: HttpOption = None,
     limit: LimitOption = None,
     settings: SettingsOption = None,
@@ -48,6 +52,8 @@ def consume(
         "model.learners": learner or None,
         "state.folder": state,
         "refit.enabled": refit or None,
+        "refit.workers": workers,
+        "refit.scheduler": scheduler,
         "kafka.create_topics": create_topics or None,
         "http.enabled": None if http is None else True,
         "http.host": host,

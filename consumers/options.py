@@ -10,7 +10,8 @@ from stream_hc.cli.configuring import assignments, load
 if TYPE_CHECKING:
     from stream_hc.runtime.config import Config
 
-__all__ = ["BootstrapOption", "ConfigOption", "QuietOption", "SettingsOption", "YesOption", "configured"]
+__all__ = ["BootstrapOption", "ConfigOption", "CreateTopicsOption", "QuietOption", "SettingsOption"]
+__all__ += ["YesOption", "configured"]
 
 ConfigOption = Annotated[
     str | None,
@@ -23,6 +24,9 @@ BootstrapOption = Annotated[
         metavar="HOST:PORT",
         help="Brokers to begin with, several with commas between.  [default: 127.0.0.1:9092]",
     ),
+]
+CreateTopicsOption = Annotated[
+    bool, typer.Option("--create-topics", help="Make the topics that are missing.")
 ]
 SettingsOption = Annotated[
     list[str] | None,

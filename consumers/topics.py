@@ -14,11 +14,13 @@ from stream_hc.runtime.config.kafka import KafkaConfig
 __all__ = ["READ", "ROLES", "Found", "create_missing", "describe", "topics_of", "wanted"]
 
 READ = ("documents", "labels")
-ROLES = (*READ, "predictions", "dead_letters", "requests", "events")
+ROLES = (*READ, "predictions", "dead_letters", "requests", "events", "models")
 SPREAD = (*READ, "predictions")  # those that have as many partitions as asked for
 SETTINGS = ("cleanup.policy", "retention.ms", "retention.bytes", "max.message.bytes", "min.insync.replicas")
 DAY = 86_400_000  # milliseconds
 DAYS = {"dead_letters": 30, "events": 30}  # 7 for the others
+# Old versions go soon: they are the better part of a topic of models.
+COMPACTED = {"cleanup.policy": "compact", "segment.bytes": str(2**27), "min.cleanable.dirty.ratio": "0.2"}
 ROOM = 2**20  # bytes that headers may add to a record that is put aside
 
 
@@ -110,8 +112,11 @@ def wanted(role: str, config: KafkaConfig, largest: int = 0) -> dict[str, Any]:
     """Return how a topic is made; `largest` is what a record in the topics that are read may have in bytes.
 
     Records are never thinned out by key, since a document that vanished would be a hole in what is learned.
+    Of models only the newest count, for as long as it takes.
     """
     settings = {"cleanup.policy": "delete", "retention.ms": str(DAYS.get(role, 7) * DAY)}
+    if role == "models":
+        settings = dict(COMPACTED)
     if role == "dead_letters":
         settings["max.message.bytes"] = str(max(2**20, largest) + ROOM)
     return {

@@ -164,3 +164,27 @@ def node_rows(tax, w, x):
     """w·φ(x, y) of every closed set y, less that of the empty one: the sum of the numbers of its nodes."""
     empty = w @ phi(tax, x, frozenset())
     return {y: w @ phi(tax, x, y) - empty for y in closed_sets(tax)}
+
+
+def differences(before, after):
+    """Ends of the rows, columns, new values and changes, wherever two tables differ."""
+    ptr, columns, values, change = [0], [], [], []
+    for old, new in zip(before.tolist(), after.tolist(), strict=True):
+        for k, (a, b) in enumerate(zip(old, new, strict=True)):
+            if a != b:
+                columns, values, change = [*columns, k], [*values, b], [*change, b - a]
+        ptr.append(len(columns))
+    return ptr, columns, values, change
+
+
+def subtract(table, columns, values, changed, change):
+    found = table.copy()
+    for column, value in zip(columns, values, strict=True):
+        for k, by in zip(changed, change, strict=True):
+            found[column, k] -= value * by
+    return found
+
+
+def follow(table, X, rows, before, after):
+    """The table less Σ x (after − before)."""
+    return table - sum((np.outer(X[row], after[row] - before[row]) for row in rows), np.zeros(table.shape))

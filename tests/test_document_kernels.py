@@ -94,14 +94,17 @@ def test_count_eligible(needs_all, data):
 @given(st.lists(st.tuples(some_documents, st.integers(0, 2**6 - 1)), max_size=8), some_documents)
 def test_a_store_multiplies_by_what_it_keeps(rounds, xs):
     """Documents come, some go again, wherever they are; the index follows."""
-    store, kept = DocumentStore(N_FEATURES), []
+    store, kept, stamps, n_seen = DocumentStore(N_FEATURES), [], [], 0
     for number, (new, mask) in enumerate(rounds):
         first = len(kept) if number % 2 else 0
-        store.add(rows_of(new), 0, len(new))
+        store.add(rows_of(new), 0, len(new), np.arange(n_seen, n_seen + len(new)))
         kept += new
+        stamps += range(n_seen, n_seen + len(new))
+        n_seen += len(new)
         used = np.array([bool(mask >> (i % 6) & 1) for i in range(len(kept) - first)], np.bool_)
         store.keep(first, used)
         kept = kept[:first] + [x for x, wanted in zip(kept[first:], used, strict=True) if wanted]
+        stamps = stamps[:first] + [t for t, wanted in zip(stamps[first:], used, strict=True) if wanted]
         if number % 3 == 0:
             store._renew_index()
     products = np.full((len(xs), len(kept)), np.nan)
@@ -109,6 +112,7 @@ def test_a_store_multiplies_by_what_it_keeps(rounds, xs):
     assert products.tolist() == naive_rls.multiply_rows(kept, xs)
     assert store.rows().values.tolist() == rows_of(kept).values.tolist()
     assert store.squares[: len(kept)].tolist() == naive_rls.square_rows(kept)
+    assert store.stamps[: len(kept)].tolist() == stamps
     assert store.nbytes > 0
 
 

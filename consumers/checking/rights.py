@@ -22,19 +22,23 @@ __all__ = ["check_rights"]
 
 
 def check_rights(
-    admin: KafkaAdminClient, config: KafkaConfig, found: Mapping[str, Found]
+    admin: KafkaAdminClient,
+    config: KafkaConfig,
+    found: Mapping[str, Found],
+    reading: Collection[str] = READ,
 ) -> Iterator[Finding]:
-    """Ask for the rights on topics, group and transactions."""
+    """Ask for the rights on topics, group and transactions; topics of the keys in `reading` are read."""
     on_cluster = admin.describe_cluster().get("authorized_operations") or ()
-    denied = [*_topics(found, config, on_cluster), *_group(admin, config), *_transactions(admin, config)]
+    topics = _topics(found, config, on_cluster, reading)
+    denied = [*topics, *_group(admin, config), *_transactions(admin, config, reading)]
     yield from denied or [Finding("ok", f"{who(config)} may read, write and commit as {config.group}")]
 
 
 def _topics(
-    found: Mapping[str, Found], config: KafkaConfig, on_cluster: Collection[str]
+    found: Mapping[str, Found], config: KafkaConfig, on_cluster: Collection[str], reading: Collection[str]
 ) -> Iterator[Finding]:
     for role, topic in found.items():
-        operation = "Read" if role in READ else "Write"
+        operation = "Read" if role in reading else "Write"
         if topic.state == "missing":
             operation = "Create"
             if not config.create_topics or "CREATE" in on_cluster:
@@ -53,12 +57,23 @@ def _group(admin: KafkaAdminClient, config: KafkaConfig) -> Iterator[Finding]:
         yield Finding("problem", may_not("Read", "group", config.group, config))
 
 
-def _transactions(admin: KafkaAdminClient, config: KafkaConfig) -> Iterator[Finding]:
+def _transactions(
+    admin: KafkaAdminClient, config: KafkaConfig, reading: Collection[str]
+) -> Iterator[Finding]:
+    for name in _transaction_names(config, reading):
+        try:
+            patiently(lambda name=name: admin.describe_transactions([name]), config.request_timeout)  # type: ignore[misc]
+        except TransactionalIdAuthorizationFailedError:
+            prefixed = "" if name == config.group else " --resource-pattern-type prefixed"
+            yield Finding("problem", may_not("Write", "transactional-id", config.group, config) + prefixed)
+        except (TransactionalIdNotFoundError, UnsupportedVersionError):
+            pass  # new, or nobody can say
+
+
+def _transaction_names(config: KafkaConfig, reading: Collection[str]) -> list[str]:
+    """Return the names under which is written: one for each predictor, and one for published models."""
     if not config.transactions:
-        return
-    try:
-        patiently(lambda: admin.describe_transactions([config.group]), config.request_timeout)
-    except TransactionalIdAuthorizationFailedError:
-        yield Finding("problem", may_not("Write", "transactional-id", config.group, config))
-    except (TransactionalIdNotFoundError, UnsupportedVersionError):
-        pass  # new, or nobody can say
+        return []
+    if "models" in reading:
+        return [f"{config.group}-{config.instance or 'any'}"]
+    return [config.group, *([] if config.models is None else [f"{config.group}-models"])]

@@ -1,6 +1,6 @@
 """Whether the topics are there, and keep what they are given."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from consumers.errors import may_not
 from consumers.topics import READ, Found, topics_of
@@ -26,8 +26,10 @@ def check_names(config: KafkaConfig) -> Iterator[Finding]:
         used.setdefault(name, role)
 
 
-def check_topics(found: Mapping[str, Found], config: KafkaConfig, n_brokers: int) -> Iterator[Finding]:
-    """Look at every topic by itself."""
+def check_topics(
+    found: Mapping[str, Found], config: KafkaConfig, n_brokers: int, reading: Collection[str] = READ
+) -> Iterator[Finding]:
+    """Look at every topic by itself; those of the keys in `reading` are read, the others written to."""
     for role, topic in found.items():
         if topic.state == "missing":
             told = f"topic {topic.name} (kafka.{role}) is missing"
@@ -37,7 +39,7 @@ def check_topics(found: Mapping[str, Found], config: KafkaConfig, n_brokers: int
                 else Finding("problem", f"{told}: {MAKE}")
             )
         elif topic.state == "denied":
-            operation = "Read" if role in READ else "Write"
+            operation = "Read" if role in reading else "Write"
             yield Finding("problem", may_not(operation, "topic", topic.name, config))
         else:
             problems = [*_unusable(topic), *_leaky(topic), *_tight(topic, found), *_frail(topic, n_brokers)]
@@ -66,6 +68,9 @@ def _leaky(topic: Found) -> Iterator[Finding]:
         elif topic.role == "dead_letters":
             told = "cleanup.policy=compact lets letters of the same key vanish"
             yield Finding("warning", f"topic {topic.name}: {told}: set it to delete")
+    elif topic.role == "models" and topic.settings:
+        told = "cleanup.policy=delete lets models vanish: predictors that start later find none"
+        yield Finding("warning", f"topic {topic.name}: {told}: set it to compact")
 
 
 def _tight(topic: Found, found: Mapping[str, Found]) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """A process that stands by in its group, and reads and learns while it is the one."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
@@ -12,16 +12,19 @@ from consumers.daemon.job import KafkaJob
 from consumers.daemon.looking import Topics, look_first
 from consumers.daemon.membership import LostPartitions, Membership
 from consumers.daemon.messages import MessageMaker
-from consumers.daemon.patience import Interrupted, Patience
 from consumers.daemon.transactions import Transactions
-from consumers.daemon.watchdog import Watchdog
 from consumers.errors import KafkaProblem
+from consumers.models.manifest import ShardKey
+from consumers.models.publishing import Publisher
+from consumers.patience import Interrupted, Patience
 from consumers.settings import client_settings, warnings_of
+from consumers.watchdog import Watchdog
 from stream_hc.runtime.building import build_processor
 from stream_hc.runtime.config import Config
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.watcher import StopRequest, Watcher
+from stream_hc.sharding import Shard
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["Daemon"]
@@ -44,6 +47,12 @@ class Daemon:
         Told what happens.
     standing_by
         Called when another process reads.
+    shard
+        The part of the taxonomy that is trained here; all of it if not given.
+    letters_about
+        As for `MessageMaker`.
+    kind
+        What reads while it is the one.
     """
 
     def __init__(
@@ -53,6 +62,9 @@ class Daemon:
         stop: StopRequest,
         watcher: Watcher[KafkaJob],
         standing_by: Callable[[], object] = lambda: None,
+        shard: Shard | None = None,
+        letters_about: Collection[str] | None = None,
+        kind: Callable[..., KafkaJob] = KafkaJob,
     ) -> None:
         if config.state.folder is None:
             raise KafkaProblem("a job on topics needs a state folder: --state DIR, or state.folder")
@@ -63,6 +75,9 @@ class Daemon:
         self._stop = stop
         self._watcher = watcher
         self._standing_by = standing_by
+        self._shard = shard
+        self._letters_about = letters_about
+        self._kind = kind
         self._settings = client_settings(config.kafka)
         self._patience = Patience(config.kafka, self._is_stopped, watcher.note)
 
@@ -114,16 +129,19 @@ class Daemon:
                 kafka, self._settings, membership, self._is_stopped, note, topics.largest
             )
             letters = topics.largest.get(kafka.dead_letters or "", 0)
-            job = KafkaJob(
+            publisher = self._publisher(topics)
+            job = self._kind(
                 self._config,
                 self._build,
                 membership,
                 fetching,
                 transactions,
-                MessageMaker(kafka, topics.partitions, letters),
+                MessageMaker(kafka, topics.partitions, letters, self._letters_about),
                 self._stop,
                 self._watcher,
                 self._taxonomy,
+                self._shard,
+                publisher,
             )
             try:
                 job.run()
@@ -133,11 +151,21 @@ class Daemon:
                 since = time.monotonic()
             finally:
                 fetching.close()
+                if publisher is not None:
+                    publisher.close(0.0)
+
+    def _publisher(self, topics: Topics) -> Publisher | None:
+        kafka, folder, shard = self._config.kafka, self._config.state.folder, self._shard
+        if kafka.models is None or folder is None:
+            return None
+        key = ShardKey(0, 1) if shard is None else ShardKey(shard.number, shard.n_shards)
+        sizes = topics.partitions[kafka.models], topics.largest[kafka.models]
+        return Publisher(kafka, self._settings, key, folder, *sizes, self._watcher.note)
 
     def _build(self, fetch: Fetch | None) -> Processor:
         if self._taxonomy is None:
             raise KafkaProblem("--taxonomy is missing: name the file, or a --state folder that exists")
-        return build_processor(self._config, self._taxonomy, fetch)
+        return build_processor(self._config, self._taxonomy, fetch, self._shard)
 
     def _sleep(self, beat: Callable[[], Any]) -> Callable[[float], None]:
         def sleep(seconds: float) -> None:

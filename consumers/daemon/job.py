@@ -21,11 +21,12 @@ from consumers.daemon.clock import Piece, StreamClock
 from consumers.daemon.fetching import Fetching
 from consumers.daemon.membership import Membership
 from consumers.daemon.messages import MessageMaker
-from consumers.daemon.patience import Interrupted
 from consumers.daemon.reading import RecordReader, offsets_behind, ranges_of
 from consumers.daemon.transactions import Transactions
 from consumers.errors import KafkaProblem
+from consumers.models.publishing import Publisher
 from consumers.offsets import Named, Offsets, for_place, key_of, offsets_to_commit, partition_of
+from consumers.patience import Interrupted
 from stream_hc.runtime.config import Config
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.disk import LOG, Batch, JournalError, Outlets, Place, Ranges
@@ -36,10 +37,13 @@ from stream_hc.runtime.pipeline import Processed
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.watcher import StopRequest, Watcher
 from stream_hc.runtime.work import LOOK_AROUND, Work
+from stream_hc.sharding import Shard
 from stream_hc.snapshot import inspect
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["KafkaJob"]
+
+LAST_MODEL = 30.0  # seconds for the model at the end to be published
 
 
 class Read(NamedTuple):
@@ -65,6 +69,8 @@ class KafkaJob(Work):
         Not yet open.
     messages
         Writes the messages.
+    publisher
+        Told of every snapshot, where the model is published.
     """
 
     def __init__(
@@ -78,8 +84,11 @@ class KafkaJob(Work):
         stop: StopRequest | None = None,
         watcher: Watcher["KafkaJob"] | None = None,
         taxonomy: Taxonomy | None = None,
+        shard: Shard | None = None,
+        publisher: Publisher | None = None,
     ) -> None:
-        super().__init__(config, build, stop, watcher, taxonomy)
+        super().__init__(config, build, stop, watcher, taxonomy, shard)
+        self.publisher = publisher
         self.membership = membership
         self.transactions = transactions
         self._messages = messages
@@ -104,6 +113,8 @@ class KafkaJob(Work):
             self._publish_events()
             self._fits.stop()
             self._save()
+            if self.publisher is not None:
+                self.publisher.close(LAST_MODEL)
 
     @property
     def lag(self) -> dict[TopicPartition, int]:
@@ -114,6 +125,8 @@ class KafkaJob(Work):
 
     def _open(self, stack: ExitStack) -> Beginning:
         place = self._wait_for_state(stack)
+        if self.publisher is not None:  # before the folder is another one's
+            stack.callback(self.publisher.close, 0.0)
         # First shut out the one before: from then on what the group has committed stays as it is.
         stack.callback(self.transactions.close)
         self.transactions.open()
@@ -302,6 +315,8 @@ class KafkaJob(Work):
         assert self._state is not None
         digest = inspect(self._state.keeper.path(number)).sha256
         self._named = msgspec.structs.replace(self._named, snapshot=number, digest=digest)
+        if self.publisher is not None:
+            self.publisher.offer(number, self._named.job, self._state.keeper.path(number))
 
     def _place(self) -> Place:
         return Place(

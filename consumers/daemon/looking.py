@@ -1,6 +1,6 @@
 """What a daemon asks before it begins: whether it can run at all, and what its topics are like."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from kafka import KafkaAdminClient
@@ -9,7 +9,7 @@ from kafka.errors import LeaderNotAvailableError
 from consumers.checking.state import newest_kept
 from consumers.checks import check_cluster
 from consumers.errors import KafkaProblem
-from consumers.topics import create_missing, describe
+from consumers.topics import READ, create_missing, describe
 from stream_hc.runtime.config import Config
 from stream_hc.snapshot import SnapshotError
 
@@ -25,8 +25,13 @@ class Topics(NamedTuple):
     largest: dict[str, int]
 
 
-def look_first(admin: KafkaAdminClient, config: Config, note: Callable[[str], None]) -> Topics:
-    """Make what is missing if that is wanted, and look at everything.
+def look_first(
+    admin: KafkaAdminClient,
+    config: Config,
+    note: Callable[[str], None],
+    reading: Collection[str] = READ,
+) -> Topics:
+    """Make what is missing if that is wanted, and look at everything; `reading` as for `check_cluster`.
 
     Raises
     ------
@@ -46,7 +51,7 @@ def look_first(admin: KafkaAdminClient, config: Config, note: Callable[[str], No
         kept = None if folder is None else newest_kept(folder)
     except SnapshotError:
         kept = None  # which is said when it is loaded
-    findings = list(check_cluster(admin, kafka, found, None if kept is None else kept.age))
+    findings = list(check_cluster(admin, kafka, found, None if kept is None else kept.age, reading))
     problems = [finding.text for finding in findings if finding.verdict == "problem"]
     for finding in findings:
         if finding.verdict == "warning":

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, Self
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata
 
@@ -16,6 +17,7 @@ __all__ = ["Fenced", "LostPartitions", "Membership"]
 
 
 SHORTEST, LONGEST = 0.2, 5.0  # seconds for a group to agree
+LAST_PATIENCE = 10.0  # seconds for it, when somebody wants to stop
 MENDED = 5.0  # seconds between two looks for partitions that nobody reads
 
 
@@ -44,7 +46,7 @@ class _Flag(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 class Membership:
-    """A consumer in a group where one member reads everything.
+    """A consumer in a group where one member reads everything, or where all share what there is.
 
     Parameters
     ----------
@@ -54,10 +56,20 @@ class Membership:
         What every client takes.
     beat
         Called whenever something has moved.
+    assignor
+        Decides who reads what.
     """
 
-    def __init__(self, config: KafkaConfig, settings: Mapping[str, Any], beat: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        config: KafkaConfig,
+        settings: Mapping[str, Any],
+        beat: Callable[[], object],
+        assignor: type[AbstractPartitionAssignor] = OneReader,
+    ) -> None:
         self._config = config
+        self._is_shared = assignor is not OneReader
+        self._known: set[TopicPartition] | None = None  # when that was looked at last
         self.beat = beat
         self._flag = _Flag()
         self._wait = SHORTEST
@@ -68,7 +80,7 @@ class Membership:
             **settings,
             group_id=config.group,
             group_instance_id=config.instance,
-            partition_assignment_strategy=[OneReader],
+            partition_assignment_strategy=[assignor],
             isolation_level="read_committed",  # or what was just committed may not be seen yet
             auto_offset_reset="earliest",  # nothing is read here, and whoever reads is told where
             enable_auto_commit=False,
@@ -100,6 +112,20 @@ class Membership:
         """Whether partitions came or went since `settle`."""
         return self._flag.changed
 
+    def agreed(self) -> tuple[ConsumerGroupMetadata, set[TopicPartition]] | None:
+        """Wait for a moment, and return who this is and what it was given; None if the group does not agree.
+
+        Should the group change in between, it is an earlier member that has them: whoever commits as that
+        one is refused by the brokers. The other way round nobody would notice.
+        """
+        self._flag.changed = False
+        if not self.stand_by():
+            return None
+        identity, given = self.identity(), set(self.consumer.assignment())
+        # Brokers take a member without a generation for somebody who is alone: they would not refuse it.
+        is_member = identity.state == MemberState.STABLE and identity.generation_id >= 0
+        return None if self._flag.changed or not given or not is_member else (identity, given)
+
     def identity(self) -> ConsumerGroupMetadata:
         """Return what shows the brokers that this is a member of the group as it is now."""
         return self.consumer.group_metadata()
@@ -124,16 +150,19 @@ class Membership:
         Raises
         ------
         LostPartitions
-            Not everything of `mine` is this member's any more, or somebody wanted to stop.
+            Not everything of `mine` is this member's any more, or somebody wants to stop and the group takes
+            long: usually it agrees soon, and then all that was done can be saved.
         """
-        had, wait = set(mine), SHORTEST
+        had, wait, asked = set(mine), SHORTEST, 0.0
         while True:
             self._flag.changed = False
             self._poll(wait)
-            if stop():
-                raise LostPartitions("stopped while the group was not in order")
             if self.is_stable and not self._flag.changed:
                 break
+            if stop():
+                asked = asked or time.monotonic()
+                if time.monotonic() > asked + LAST_PATIENCE:
+                    raise LostPartitions("stopped while the group was not in order")
             wait = min(2 * wait, LONGEST)
         have = set(self.consumer.assignment())
         if not had <= have or not have:
@@ -174,10 +203,26 @@ class Membership:
             coordinator.request_rejoin()
         if time.monotonic() > self._mended + MENDED:
             self._mended = time.monotonic()
-            self._want_all(coordinator)
+            (self._want_new if self._is_shared else self._want_all)(coordinator)
         # The one case where a member that seems to be in order shows no sign of life any more.
-        if self.is_stable and not getattr(coordinator, "_heartbeat_enabled", True):
+        is_named = self._config.instance is not None
+        if is_named and self.is_stable and not getattr(coordinator, "_heartbeat_enabled", True):
             self._is_fenced()
+
+    def _want_new(self, coordinator: Any) -> None:
+        """Join once more where there are partitions that were not there before, or were given to nobody.
+
+        Who comes back under its name is given what it had, and nobody may notice that there are more.
+        """
+        known, before = self.known(), self._known
+        self._known = known
+        if self.is_stable and known != before and (before is not None or self._config.instance is not None):
+            coordinator.request_rejoin()
+
+    def known(self) -> set[TopicPartition]:
+        """Return all partitions of the topics that are read."""
+        numbers = {topic: self.consumer.partitions_for_topic(topic) or () for topic in self.topics}
+        return {TopicPartition(topic, number) for topic in self.topics for number in numbers[topic]}
 
     def _want_all(self, coordinator: Any) -> None:
         """Join once more where there are partitions that nobody reads.
@@ -185,9 +230,7 @@ class Membership:
         A static member that comes back is given what it had, not what was added meanwhile.
         """
         have = self.consumer.assignment()
-        numbers = {topic: self.consumer.partitions_for_topic(topic) or () for topic in self.topics}
-        known = {TopicPartition(topic, number) for topic in self.topics for number in numbers[topic]}
-        if self.is_stable and have and known - have:
+        if self.is_stable and have and self.known() - have:
             coordinator.request_rejoin()
 
     @property

@@ -1,11 +1,12 @@
 """What came out of the processor -> records for the topics."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from consumers.daemon.transactions import MAX_REQUEST, Message
+from stream_hc.runtime.answers import Answers
 from stream_hc.runtime.config import KafkaConfig
 from stream_hc.runtime.events import Event, Standing
 from stream_hc.runtime.log import encode_line
@@ -32,21 +33,34 @@ class MessageMaker:
         How many each topic has.
     largest_letter
         Bytes that the topic of dead letters takes.
+    letters_about
+        Topics whose records may become dead letters; others are told of by somebody else. All if not given.
     """
 
-    def __init__(self, config: KafkaConfig, partitions: dict[str, int], largest_letter: int) -> None:
+    def __init__(
+        self,
+        config: KafkaConfig,
+        partitions: dict[str, int],
+        largest_letter: int,
+        letters_about: Collection[str] | None = None,
+    ) -> None:
         self._config = config
+        self._letters_about = letters_about
         self._partitions = partitions
         self._largest = max(0, min(largest_letter, MAX_REQUEST) - ROOM)
         self._encode = msgspec.json.Encoder().encode
 
     def of_outcome(self, outcome: Outcome, records: Sequence[Any]) -> list[Message]:
         """Return the messages about some records; a rejected line has the place of its record as number."""
-        messages = list(self._predictions(outcome))
+        messages = self.of_answers(outcome.answers)
         letters, requests = self._config.dead_letters, self._config.requests
         if letters is not None:
+            rejected = [(records[line.number], error) for line, error in outcome.rejects]
+            about = self._letters_about
             messages += [
-                self._letter(letters, records[line.number], error) for line, error in outcome.rejects
+                self._letter(letters, record, error)
+                for record, error in rejected
+                if about is None or record.topic in about
             ]
         if requests is not None:
             messages += [
@@ -60,13 +74,18 @@ class MessageMaker:
         topic = self._config.events
         return [] if topic is None else [Message(topic, encode_line(line)[:-1]) for line in log]
 
-    def _predictions(self, outcome: Outcome) -> Iterator[Message]:
+    def of_answers(self, parts: Iterable[Answers]) -> list[Message]:
+        """Return predictions as messages; none where nobody wants to hear of them."""
         topic = self._config.predictions
+        if topic is None:
+            return []
         partition = 0 if self._partitions[topic] == 1 else None  # which the client works out from the key
-        for answers in outcome.answers:
-            lines = answers.json_lines().split(b"\n")
-            for name, line in zip(answers.ids, lines, strict=False):  # behind the last line there is nothing
-                yield Message(topic, line, name.encode(errors="surrogatepass"), partition)
+        return [
+            Message(topic, line, name.encode(errors="surrogatepass"), partition)
+            for answers in parts
+            # Behind the last line there is nothing.
+            for name, line in zip(answers.ids, answers.json_lines().split(b"\n"), strict=False)
+        ]
 
     def _letter(self, topic: str, record: Any, error: RecordError) -> Message:
         value, key, headers = record.value, record.key, letter_headers(record, error.reason, error.detail)

@@ -32,6 +32,8 @@ class TopicsTelemetry(Watcher[KafkaJob]):
     def processed(self, job: KafkaJob, done: Processed) -> None:
         """Count transactions."""
         counts, seconds = job.transactions.counts, job.transactions.seconds
+        if job.publisher is not None:
+            self._telemetry.set_published(job.publisher.counts)
         for outcome in ("committed", "aborted"):
             for _ in range(counts[outcome] - self._counted[outcome]):
                 self._telemetry.transaction(outcome, seconds if outcome == "committed" else None)

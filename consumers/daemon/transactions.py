@@ -2,7 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from kafka import KafkaProducer, TopicPartition
@@ -14,16 +15,16 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     RecordListTooLargeError,
 )
-from kafka.structs import OffsetAndMetadata
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 from consumers.clients import give_up
 from consumers.daemon.membership import Fenced, Membership
-from consumers.daemon.patience import FENCED, Patience
-from consumers.daemon.watchdog import timed
 from consumers.errors import KafkaProblem, explained
+from consumers.patience import FENCED, Patience
+from consumers.watchdog import timed
 from stream_hc.runtime.config import KafkaConfig
 
-__all__ = ["Message", "Transactions"]
+__all__ = ["Message", "NotPublished", "Transactions"]
 
 MAX_REQUEST = 4 * 2**20  # bytes; the brokers have the last word
 BATCH, BUFFER_MS = 2**18, 5
@@ -32,6 +33,12 @@ RETRY_MS = 10  # a transaction that begins while the one before is being ended i
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 T = TypeVar("T")
+
+
+class NotPublished(RuntimeError):  # noqa: N818 (it says what is the matter)
+    """A transaction did not come to its end."""
+
+
 Commits = Mapping[TopicPartition, OffsetAndMetadata]
 
 
@@ -60,6 +67,8 @@ class Transactions:
         Called with what somebody should know.
     largest
         Bytes that a record of each topic may have, as far as that is known.
+    name
+        Of the transactions; that of the group if not given.
     """
 
     def __init__(
@@ -70,6 +79,7 @@ class Transactions:
         stop: Callable[[], bool],
         note: Callable[[str], None],
         largest: Mapping[str, int] | None = None,
+        name: str | None = None,
     ) -> None:
         self._config = config
         self._settings = dict(settings)
@@ -77,6 +87,7 @@ class Transactions:
         self._stop = stop
         self._note = note
         self._largest = dict(largest or {})
+        self._name = config.group if name is None else name
         self._patience = Patience(config, stop, note)
         self._producer: KafkaProducer | None = None
         self.counts: Counter[str] = Counter()
@@ -110,16 +121,11 @@ class Transactions:
         self._check(messages)
         while True:
             try:
-                self._write(messages, commits)
+                with self._saying_what_never_works():
+                    self._write(messages, commits, self._membership.identity())
                 break
             except (Fenced, KafkaProblem):
                 raise
-            except TOO_LARGE as error:
-                raise KafkaProblem(
-                    f"a record is too large for its topic ({error}): raise max.message.bytes of it"
-                ) from error
-            except AuthorizationError as error:
-                raise KafkaProblem(explained(error, self._config)) from error
             except (CommitFailedError, FencedInstanceIdError, *FENCED):
                 # The group is not as it was, or the brokers gave up a transaction that took too long, perhaps
                 # because this process was halted and has joined once more: see who reads now.
@@ -135,6 +141,41 @@ class Transactions:
         self.counts["committed"] += 1
         self.seconds = time.monotonic() - began
 
+    def publish_once(
+        self, messages: Sequence[Message], commits: Commits, identity: ConsumerGroupMetadata
+    ) -> None:
+        """Write the messages and commit the offsets, as the member that the group knew by `identity`.
+
+        Raises
+        ------
+        NotPublished
+            It has not happened, or it is not known whether: what is committed tells where to go on.
+        KafkaProblem
+            It can never be done.
+        """
+        began = time.monotonic()
+        self._check(messages)
+        try:
+            with self._saying_what_never_works():
+                self._write(messages, commits, identity)
+        except KafkaError as error:
+            self.counts["aborted"] += 1
+            self.patiently(self._connect)
+            raise NotPublished(explained(error, self._config)) from error
+        self.counts["committed"] += 1
+        self.seconds = time.monotonic() - began
+
+    @contextmanager
+    def _saying_what_never_works(self) -> Iterator[None]:
+        try:
+            yield
+        except TOO_LARGE as error:
+            raise KafkaProblem(
+                f"a record is too large for its topic ({error}): raise max.message.bytes of it"
+            ) from error
+        except AuthorizationError as error:
+            raise KafkaProblem(explained(error, self._config)) from error
+
     def _check(self, messages: Sequence[Message]) -> None:
         """Refuse what its topic would: the client would try for ever, in ever smaller pieces."""
         for topic, value, key, _, _ in messages:
@@ -143,7 +184,7 @@ class Transactions:
                 told = f"a record is too large for its topic {topic} ({size} bytes)"
                 raise KafkaProblem(f"{told}: raise max.message.bytes of it")
 
-    def _write(self, messages: Sequence[Message], commits: Commits) -> None:
+    def _write(self, messages: Sequence[Message], commits: Commits, identity: ConsumerGroupMetadata) -> None:
         """Do it in this order; a crash before the last step leaves nothing that a reader sees."""
         assert self._producer is not None
         producer, config = self._producer, self._config
@@ -158,7 +199,6 @@ class Transactions:
             send(topic, value, key, list(headers), partition)
         # 3. The offsets. Refused where the group has another reader by now.
         limit = config.transaction_timeout
-        identity = self._membership.identity()
         timed(limit, "committing offsets", producer.send_offsets_to_transaction, dict(commits), identity)
         # 4. Commit. Killed here: the brokers know whether it happened, and the next start asks them.
         timed(limit, "committing", producer.commit_transaction)
@@ -176,7 +216,7 @@ class Transactions:
     def _connect(self) -> None:
         self.close()
         config = self._config
-        named = {"transactional_id": config.group} if config.transactions else {}
+        named = {"transactional_id": self._name} if config.transactions else {}
         self._producer = KafkaProducer(
             **self._settings,
             **named,
@@ -209,4 +249,4 @@ class Transactions:
         try:
             return self._patience.until_done(work, lambda seconds: self._membership.wait(seconds, self._stop))
         except FENCED as error:
-            raise Fenced(f"another process writes as {self._config.group} now") from error
+            raise Fenced(f"another process writes as {self._name} now") from error

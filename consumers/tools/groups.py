@@ -14,8 +14,8 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata
 
 from consumers.clients import patiently, writer
-from consumers.daemon.watchdog import timed
 from consumers.errors import KafkaProblem
+from consumers.watchdog import timed
 from stream_hc.runtime.config import KafkaConfig
 
 __all__ = ["Group"]

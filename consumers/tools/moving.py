@@ -25,7 +25,7 @@ from stream_hc.runtime.disk.folder import JOURNAL
 from stream_hc.snapshot import SnapshotError, inspect, load, verify
 from stream_hc.snapshot.atomic import sync_path
 
-__all__ = ["State", "begin_anew", "locked", "move", "newest"]
+__all__ = ["State", "begin_anew", "locked", "move", "newest", "put_aside"]
 
 ALL = 2**31  # snapshots that are kept: a job that goes on removes what it does not need
 
@@ -113,7 +113,7 @@ def begin_anew(folder: Path, group: Group, offsets: Offsets | None) -> Path | No
     # 1. The folder. Killed behind it: a job that starts finds the offsets of one whose snapshots are not
     #    there, and refuses; whoever does this once more goes on with step 2. The other way round, it could
     #    find a snapshot and a group that is new.
-    aside = _put_aside(folder) if folder.is_dir() else None
+    aside = put_aside(folder) if folder.is_dir() else None
     # 2. The group. Killed behind it: all is done.
     if offsets is None:
         group.delete()
@@ -122,7 +122,8 @@ def begin_anew(folder: Path, group: Group, offsets: Offsets | None) -> Path | No
     return aside
 
 
-def _put_aside(folder: Path) -> Path:
+def put_aside(folder: Path) -> Path:
+    """Give a folder another name, which it returns, so that nobody goes on from there."""
     number = 1
     while (aside := folder.with_name(f"{folder.name}.before-{number}")).exists():
         number += 1

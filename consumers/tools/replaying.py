@@ -10,11 +10,11 @@ from kafka.errors import KafkaError
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 from consumers.clients import explaining, partitions_of, reader, writer
-from consumers.daemon.watchdog import timed
 from consumers.offsets import Offsets
 from consumers.tools.confirming import confirm
 from consumers.tools.letters import Letter, committed_offsets, letters_topic, place_group
 from consumers.tools.reading import Reading
+from consumers.watchdog import timed
 from stream_hc.cli.console import say
 from stream_hc.cli.errors import Code
 from stream_hc.runtime.config import KafkaConfig

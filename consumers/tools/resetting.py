@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumers.clients import administrator, explaining, partitions_of, reader
+from consumers.models.manifest import ShardKey
 from consumers.offsets import Named, Offsets, key_of
 from consumers.tools.confirming import confirm
 from consumers.tools.groups import Group
@@ -31,6 +32,10 @@ def reset(config: Config, to: str | None, forget: bool, yes: bool) -> int:
     if config.state.folder is None:
         raise usage_error("name the state folder of the job: --set state.folder=DIR, or --config FILE")
     folder = Path(config.state.folder)
+    shards = sorted(each.name for each in folder.glob("*-of-*") if ShardKey.of(each.name))
+    if shards:
+        own = f"--set kafka.group={kafka.group}-train-{shards[0]} --set state.folder={folder / shards[0]}"
+        raise usage_error(f"{folder} has the folders of shards: name one of them, such as {own}")
     with ExitStack() as stack:
         stack.enter_context(explaining(kafka))
         group = Group(stack.enter_context(administrator(kafka)), kafka)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from consumers.clients import explaining, partitions_of, reader
+from consumers.errors import KafkaProblem
 from consumers.offsets import Offsets
 from consumers.tools.reading import Reading
 from consumers.tools.running_loss import RunningLoss
@@ -68,8 +69,10 @@ def tail(wanted: Wanted, config: Config) -> int:
 
 class _Tail:
     def __init__(self, wanted: Wanted, config: KafkaConfig, loss: RunningLoss) -> None:
+        if config.predictions is None:
+            raise KafkaProblem("kafka.predictions is none: there are no predictions to show")
         self._wanted = wanted
-        self._config = config
+        self._predictions = config.predictions
         self._loss = loss
         self._has_loss = loss.is_possible
         self._n_shown = 0
@@ -88,14 +91,14 @@ class _Tail:
             if stop.requested:
                 return
             if self._is_enough:
-                reading.leave(self._config.predictions)  # but their labels may be further on
+                reading.leave(self._predictions)  # but their labels may be further on
 
     @property
     def _is_enough(self) -> bool:
         return self._n_shown == self._wanted.limit
 
     def _show(self, records: list[Any]) -> None:
-        predictions = self._config.predictions
+        predictions = self._predictions
         for record in sorted(records, key=lambda each: each.topic == predictions):  # labels first
             if record.topic != predictions:
                 self._labelled(record.value)

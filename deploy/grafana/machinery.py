@@ -39,6 +39,23 @@ def models() -> list[Json]:
             [query(gap, "gap, as a share"), query(f"max(streamhc_refit_duality_gap{{{JOB}}})", "gap")],
         ),
         timeseries(
+            "Age of the model that predicts",
+            "Of predictors that follow a topic: since the model they use was saved.",
+            [
+                query(
+                    f"max by (instance, model) (streamhc_model_age_seconds{{{JOB}}})",
+                    "{{instance}}, {{model}}",
+                )
+            ],
+            "s",
+        ),
+        timeseries(
+            "Versions of models",
+            "Published by trainers; taken or refused by predictors.",
+            [query(f"sum by (outcome) (streamhc_model_versions_total{{{JOB}}})", "{{outcome}}")],
+            steps=True,
+        ),
+        timeseries(
             "Memory of models",
             "All fitted ones together are hm3.",
             [query(f"max by (model) (streamhc_model_bytes{{{MODELS}}})", "{{model}}")],

@@ -14,6 +14,7 @@ from stream_hc.cli import (
     evaluating,
     explaining,
     models,
+    refitting,
     reporting,
     running,
     snapshots,
@@ -21,6 +22,7 @@ from stream_hc.cli import (
 )
 from stream_hc.cli.errors import DEBUG, EPILOG, Code, explain
 from stream_hc.cli.plugins import ExtensibleGroup
+from stream_hc.interrupts import plain_interrupts
 
 __all__ = ["app", "main"]
 
@@ -39,6 +41,7 @@ app.command("run", short_help="Predict a stream of documents, learn from its lab
 )
 app.command("evaluate", short_help="Judge one learner on a data set.")(evaluating.evaluate)
 app.command("compare", short_help="Judge several learners on the same data set.")(evaluating.compare)
+app.command("refit", short_help="Fit H-M³ to labelled documents, with several processes.")(refitting.refit)
 app.command("demo", short_help="See everything once, on synthetic news.")(demo.demo)
 app.add_typer(taxonomies.app, name="taxonomy")
 app.add_typer(snapshots.app, name="snapshot")
@@ -87,7 +90,8 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        code = typer.main.get_command(app).main(prog_name="stream-hc", standalone_mode=False)
+        with plain_interrupts():
+            code = typer.main.get_command(app).main(prog_name="stream-hc", standalone_mode=False)
         return code if isinstance(code, int) else Code.FINE
     except BrokenPipeError:  # `| head` has seen enough
         _forget_stdout()

@@ -24,13 +24,15 @@ class Code(enum.IntEnum):
     REJECTED = 5
     FENCED = 6
     STUCK = 7
+    CHILD = 8
     INTERRUPTED = 130
 
 
 EPILOG = (
     "Exit codes: 0 fine; 1 a bug; 2 wrong usage; 3 bad input (file, taxonomy, data set); 4 damaged or "
     "unfitting snapshot; 5 finished, but lines were rejected and no --rejects file was given; 6 another "
-    "process has taken the place of this one; 7 nothing moved for too long; 130 interrupted."
+    "process has taken the place of this one; 7 nothing moved for too long; 8 a process that was started has "
+    "failed; 130 interrupted."
 )
 
 # Typer used to take the class from click and now has its own copy: this finds it in both.

@@ -5,7 +5,15 @@ from typing import Annotated
 import typer
 
 __all__ = ["FeaturesOption", "HttpOption", "LearnersOption", "LimitOption", "RefitOption", "SequencesOption"]
-__all__ += ["SetOption", "StateOption", "TaxonomyOption", "cost_schemes", "learner_names"]
+__all__ += [
+    "SchedulerOption",
+    "SetOption",
+    "StateOption",
+    "TaxonomyOption",
+    "WorkersOption",
+    "cost_schemes",
+    "learner_names",
+]
 
 
 def learner_names(incomplete: str = "") -> list[str]:
@@ -58,6 +66,22 @@ StateOption = Annotated[
 ]
 RefitOption = Annotated[
     bool, typer.Option("--refit", help="Fit H-M³ to recent documents in the background; swap if better.")
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        metavar="N",
+        min=1,
+        max=1024,
+        help="Fit H-M³ with so many processes of this machine (extra distributed).  [default: 1]",
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler", metavar="tcp://HOST:PORT", help="Fit H-M³ on the Dask cluster there, which you trust."
+    ),
 ]
 HttpOption = Annotated[
     str | None,

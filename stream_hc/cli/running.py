@@ -10,9 +10,11 @@ from stream_hc.cli.options import (
     LearnersOption,
     LimitOption,
     RefitOption,
+    SchedulerOption,
     SequencesOption,
     StateOption,
     TaxonomyOption,
+    WorkersOption,
     cost_schemes,
 )
 
@@ -49,6 +51,8 @@ def run(
     ] = None,
     state: StateOption = None,
     refit: RefitOption = False,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
     snapshot: Annotated[
         str | None,
         typer.Option(
@@ -120,6 +124,8 @@ def run(
             follow,
             state,
             refit,
+            workers,
+            scheduler,
             n_features,
             settings or (),
             sequences,

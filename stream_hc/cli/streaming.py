@@ -58,6 +58,8 @@ class Asked:
     follow: bool = False
     state: str | None = None
     refit: bool = False
+    workers: int | None = None
+    scheduler: str | None = None
     n_features: int | None = None
     settings: Sequence[str] = ()
     sequences: bool = False
@@ -176,6 +178,8 @@ def _configured(asked: Asked) -> Config:
         "model.sequences": asked.sequences or None,
         "model.costs": asked.costs,
         "refit.enabled": asked.refit or None,
+        "refit.workers": asked.workers,
+        "refit.scheduler": asked.scheduler,
         "state.folder": asked.state,
         "state.every": asked.snapshot_every,
         "http.enabled": None if asked.http is None else True,

@@ -21,7 +21,7 @@ from stream_hc.kernels.free_marginals import free_add_loss, free_gap_of, free_im
 # Built on marginals.py as of 41d18dc8: as above.
 from stream_hc.kernels.marginals import Loss, Scratch, add_loss, gap_of, improve, new_scratch, times_m
 
-__all__ = ["gaps_of", "linear_part", "node_rows", "quadratic_part", "visit"]
+__all__ = ["differences", "follow", "gaps_of", "linear_part", "node_rows", "quadratic_part", "visit"]
 
 
 class Examples(NamedTuple):
@@ -81,10 +81,60 @@ def take_away(data: Examples, row: int, changed: Ints, change: Doubles, table: D
             for k in range(changed.size):
                 margins[changed[k]] -= value * change[k]
         return
-    for j in range(data.x_ptr[row], data.x_ptr[row + 1]):
-        weights, value = table[data.x_idx[j]], np.float64(data.x_values[j])
+    begin, end = data.x_ptr[row], data.x_ptr[row + 1]
+    subtract(table, data.x_idx[begin:end], data.x_values[begin:end], changed, change)
+
+
+@njit(cache=True, nogil=True)
+def subtract(table: Doubles, columns: Ints, values: Floats, changed: Ints, change: Doubles) -> None:
+    """Take x · change away from the weights of some dual variables. Writes `table`."""
+    # Numbers without a sign are not looked at for being negative: half the time.
+    weights, width = table.reshape(-1), np.uint64(table.shape[1])
+    for j in range(columns.size):
+        begin, value = np.uint64(columns[j]) * width, np.float64(values[j])
         for k in range(changed.size):
-            weights[changed[k]] -= value * change[k]
+            weights[begin + np.uint64(changed[k])] -= value * change[k]
+
+
+@njit(cache=True, nogil=True)
+def follow(
+    x_ptr: Longs,
+    x_idx: Ints,
+    x_values: Floats,
+    rows: Ints,
+    ptr: Longs,
+    changed: Ints,
+    change: Doubles,
+    table: Doubles,
+) -> None:
+    """Let the table follow changes of the dual variables of several examples. Writes `table`.
+
+    From `ptr[r]` to `ptr[r + 1]` - 1, `changed` are the dual variables of example `rows[r]` that changed, and
+    `change` is by how much.
+    """
+    for r in range(rows.size):
+        first, last = ptr[r], ptr[r + 1]
+        if first < last:
+            begin, end = x_ptr[rows[r]], x_ptr[rows[r] + 1]
+            subtract(table, x_idx[begin:end], x_values[begin:end], changed[first:last], change[first:last])
+
+
+@njit(cache=True, nogil=True)
+def differences(before: Doubles, after: Doubles) -> tuple[Longs, Ints, Doubles, Doubles]:
+    """Return where two tables differ, row by row: ends, columns, what is there now, and the change."""
+    ptr = np.zeros(before.shape[0] + 1, np.int64)
+    for row in range(before.shape[0]):
+        ptr[row + 1] = ptr[row]
+        for k in range(before.shape[1]):
+            ptr[row + 1] += before[row, k] != after[row, k]
+    columns, values, change = np.empty(ptr[-1], np.int32), np.empty(ptr[-1]), np.empty(ptr[-1])
+    at = 0
+    for row in range(before.shape[0]):
+        for k in range(before.shape[1]):
+            if before[row, k] != after[row, k]:
+                columns[at], values[at], change[at] = k, after[row, k], after[row, k] - before[row, k]
+                at += 1
+    return ptr, columns, values, change
 
 
 @njit(cache=True, nogil=True)

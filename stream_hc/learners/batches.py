@@ -45,7 +45,7 @@ class Batches:
         y_true = np.zeros_like(on)
         document = self._stored.documents.n_documents
         if silent < n_steps:
-            self._stored.add_documents(self._rows, begin, end)
+            self._stored.add_documents(self._rows, begin, end, self._t + begin)
             ptr = self._labels.indptr[begin : end + 1]
             steps = np.repeat(np.arange(silent, n_steps), np.diff(ptr))
             y_true[steps, self._labels.nodes[ptr[0] : ptr[-1]]] = True

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_hc.kernels import Bools, Doubles, Ints
+from stream_hc.kernels import Bools, Doubles, Ints, Longs
 from stream_hc.kernels import documents as kernels
 from stream_hc.vectorize import Rows
 
@@ -14,6 +14,8 @@ __all__ = ["DocumentStore"]
 
 class DocumentStore:
     """Documents in CSR form, numbered in the order they came.
+
+    Each has a stamp, ascending, which it keeps whichever others are dropped: the how many-th one it was.
 
     Parameters
     ----------
@@ -27,6 +29,7 @@ class DocumentStore:
         self.features = np.empty(0, np.int32)
         self.values = np.empty(0, np.float32)
         self.squares = np.empty(0, np.float64)
+        self.stamps = np.empty(0, np.int64)
         # Two notebooks with a number for each feature; zero pages cost no memory until they are written.
         self.lookup = np.zeros(n_features, np.int32)
         self._place = np.zeros(n_features, np.int32)
@@ -37,9 +40,9 @@ class DocumentStore:
     @property
     def nbytes(self) -> int:
         """Bytes held by the documents and their index."""
-        documents = self.ptr.nbytes + self.features.nbytes + self.values.nbytes + self.squares.nbytes
-        index = self._found.nbytes + self._ends.nbytes + self._members.nbytes + self._entries.nbytes
-        return documents + index
+        documents = (self.ptr, self.features, self.values, self.squares, self.stamps)
+        index = (self._found, self._ends, self._members, self._entries)
+        return sum(array.nbytes for array in (*documents, *index))
 
     def rows(self) -> Rows:
         """Return a copy of the documents."""
@@ -50,8 +53,8 @@ class DocumentStore:
             self.values[:n_entries].copy(),
         )
 
-    def add(self, rows: Rows, first: int, last: int) -> None:
-        """Append documents."""
+    def add(self, rows: Rows, first: int, last: int, stamps: Longs) -> None:
+        """Append documents, each with its stamp."""
         part = slice(int(rows.indptr[first]), int(rows.indptr[last]))
         at, n_old, n_new = int(self.ptr[self.n_documents]), self.n_documents, last - first
         self._make_room(n_old + n_new, at + part.stop - part.start)
@@ -61,6 +64,7 @@ class DocumentStore:
         kernels.square_rows(
             self.ptr[n_old : n_old + n_new + 1], self.values, self.squares[n_old : n_old + n_new]
         )
+        self.stamps[n_old : n_old + n_new] = stamps
         self.n_documents += n_new
 
     def keep(self, first: int, used: Bools) -> None:
@@ -73,9 +77,10 @@ class DocumentStore:
         for array in (self.features, self.values):
             kept = array[begin:end][entries]
             array[begin : begin + kept.size] = kept
-        squares = self.squares[first : self.n_documents][used]
-        self.squares[first : first + squares.size] = squares
-        self.n_documents = first + squares.size
+        n_kept = int(np.count_nonzero(used))
+        for numbers in (self.squares, self.stamps):
+            numbers[first : first + n_kept] = numbers[first : self.n_documents][used]
+        self.n_documents = first + n_kept
         self.ptr[first + 1 : self.n_documents + 1] = begin + np.cumsum(lengths[used])
         if first < self._n_indexed:
             self._renew_index()
@@ -102,6 +107,7 @@ class DocumentStore:
     def _make_room(self, n_documents: int, n_entries: int) -> None:
         if n_documents > self.squares.size:
             self.squares = _longer(self.squares, n_documents + n_documents // 4)
+            self.stamps = _longer(self.stamps, self.squares.size)
             self.ptr = _longer(self.ptr, self.squares.size + 1)
         if n_entries > self.features.size:
             self.features = _longer(self.features, n_entries + n_entries // 4)

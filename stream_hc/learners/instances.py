@@ -91,10 +91,10 @@ class Instances:
             # The system moves the pages of a large array without copying them; nobody else holds this one.
             self._factor.resize(self._factor_used + self._factor_used // 8, refcheck=False)
 
-    def add_documents(self, rows: Rows, first: int, last: int) -> None:
-        """Append documents that nodes may store."""
+    def add_documents(self, rows: Rows, first: int, last: int, t: int) -> None:
+        """Append documents that nodes may store; the first of them is the t-th one learned."""
         self.documents.refresh_index()
-        self.documents.add(rows, first, last)
+        self.documents.add(rows, first, last, np.arange(t, t + last - first))
 
     def drop_unused(self, first: int) -> None:
         """Drop the documents from number `first` on that no node has stored; now and then all such."""
@@ -115,6 +115,7 @@ class Instances:
             "document_ptr": rows.indptr,
             "features": rows.indices,
             "values": rows.values,
+            "stamps": self.documents.stamps[: self.documents.n_documents].copy(),
             "stored_ptr": np.concatenate([np.zeros(1, np.int64), np.cumsum(self.n_stored)]),
             "stored": ids,
             "targets": targets,
@@ -127,7 +128,7 @@ class Instances:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; the caller has checked it."""
         rows = Rows(state["document_ptr"], state["features"], state["values"])
-        self.documents.add(rows, 0, rows.indptr.size - 1)
+        self.documents.add(rows, 0, rows.indptr.size - 1, state["stamps"])
         self.n_stored[:] = np.diff(state["stored_ptr"])
         self.n_updates[:] = state["n_updates"]
         self.reserve(self.n_stored)

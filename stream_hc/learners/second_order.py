@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from stream_hc.learners.base import (
 from stream_hc.learners.batches import Batches
 from stream_hc.learners.instances import Instances
 from stream_hc.learners.node_weights import NodeWeights
-from stream_hc.learners.stored_state import check_state
+from stream_hc.learners.stored_state import check_state, with_stamps
 from stream_hc.learners.workers import Workers
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import Rows, feature_rows, from_dict
@@ -180,6 +180,11 @@ class SecondOrderLearner(OnlineLearner):
     def _add_nodes(self, n_nodes: int) -> None:
         self._stored.add_nodes(n_nodes)
         self._weights.add_nodes(n_nodes)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Return a learner that goes on exactly where `state` was taken."""
+        return super().from_state(with_stamps(state))
 
     def _own_state(self) -> dict[str, Any]:
         return self._stored.state()

@@ -5,16 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from stream_hc.checks import whole_number
 from stream_hc.kernels.rows import are_sound
 from stream_hc.learners.instances import factor_places
 from stream_hc.vectorize.rows import LARGEST_FEATURE
 
-__all__ = ["check_state"]
+__all__ = ["check_state", "with_stamps"]
 
 DTYPES = {
     "document_ptr": np.int64,
     "features": np.int32,
     "values": np.float32,
+    "stamps": np.int64,
     "stored_ptr": np.int64,
     "stored": np.int32,
     "targets": np.int8,
@@ -23,6 +25,17 @@ DTYPES = {
     "factors": np.float64,
     "n_updates": np.int64,
 }
+
+
+def with_stamps(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a state as it is written today: earlier ones did not say when a document was learned.
+
+    Only the order of the stamps counts, so the documents pass for the last ones learned.
+    """
+    if "stamps" in state:
+        return state
+    n_documents, t = state["document_ptr"].size - 1, whole_number("t", state["t"], 0, 2**63 - 1)
+    return {**state, "stamps": np.arange(n_documents) + (t - n_documents + 1)}
 
 
 def check_state(state: Mapping[str, Any], n_features: int, n_nodes: int, budget: int | None) -> None:
@@ -36,6 +49,8 @@ def check_state(state: Mapping[str, Any], n_features: int, n_nodes: int, budget:
         raise ValueError("features and values must be those of the documents")
     if not are_sound(*rows, n_features, LARGEST_FEATURE) or (np.diff(ptr) == 0).any():
         raise ValueError(f"documents must have ascending features below n_features={n_features}")
+    if state["stamps"].size != ptr.size - 1 or (np.diff(state["stamps"], prepend=0) <= 0).any():
+        raise ValueError("stamps must ascend from 1 on, one for each document")
     if stored_ptr.size != n_nodes + 1 or stored_ptr[0] != 0 or stored_ptr[-1] != stored.size:
         raise ValueError(f"stored_ptr must say what each of {n_nodes} nodes has stored")
     n_stored = np.diff(stored_ptr)

@@ -107,18 +107,20 @@ class WeightTable:
         return table
 
     def state(self) -> dict[str, Any]:
-        """Return copies of what is in use: no spare rows, no padding."""
-        used, n_nodes = int(self.model.counts[0]), self.n_updates.size
-        features = np.empty(used - 1, np.int32)
-        touched = np.flatnonzero(self.model.slots)
-        features[self.model.slots[touched] - 1] = touched
+        """Return copies of what is in use: no spare rows, no padding.
+
+        Features ascend, whatever the order in which they got their rows: tables that know the same are equal.
+        """
+        n_nodes = self.n_updates.size
+        features = np.flatnonzero(self.model.slots).astype(np.int32)
+        slots = self.model.slots[features]
         state = {
             "features": features,
-            "weights": self.weights[1:used, :n_nodes].copy(),
+            "weights": self.weights[slots, :n_nodes],
             "n_updates": self.n_updates.copy(),
         }
         if self.with_variances:
-            state["variances"] = self.variances[1:used, :n_nodes].copy()
+            state["variances"] = self.variances[slots, :n_nodes]
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:

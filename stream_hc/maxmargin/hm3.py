@@ -15,11 +15,13 @@ from scipy.sparse import csr_array
 from stream_hc.checks import one_of, positive, whole_number
 from stream_hc.kernels import Doubles, Floats, Ints
 from stream_hc.losses import h_tilde_loss, symmetric_difference
+from stream_hc.maxmargin.crew import Workers
 from stream_hc.maxmargin.edges import edge_weights, edges_of, node_weights, summed_weights
 from stream_hc.maxmargin.memory import check_memory
 from stream_hc.maxmargin.passes import Point
 from stream_hc.maxmargin.problem import Problem
 from stream_hc.maxmargin.reading import best_labels, chances, preferences, stacked
+from stream_hc.maxmargin.rounds import ascend_together
 from stream_hc.maxmargin.solver import Epoch, Limits, Stopped, ascend
 from stream_hc.maxmargin.states import check_arrays
 from stream_hc.maxmargin.window import kernel_problem, row_problem, warm_duals
@@ -73,7 +75,8 @@ class HM3:
         How many threads work at a time, each on its share of the documents. With more than one the weights
         are shared while they work, and the result, with its gap, differs a little from run to run.
     max_memory
-        Bytes it may need at most; `MemoryError` before anything is done otherwise.
+        Bytes it may need at most, with those of workers on this machine; `MemoryError` before anything is
+        done otherwise.
     n_features
         Number of columns of the documents.
 
@@ -84,7 +87,8 @@ class HM3:
     history_
         A dict for each epoch: epoch, seconds, dual_objective, duality_gap, and held_out_loss if asked for.
     stopped_
-        Why it stopped: "gap", "epochs", "seconds", "callback" (held-out loss) or "interrupted".
+        Why it stopped: "gap", "epochs", "seconds", "callback" (held-out loss, or cancelled) or
+        "interrupted".
     duals_
         The dual variables of the documents, divided by C, for a warm start.
 
@@ -168,6 +172,7 @@ class HM3:
         validation: tuple[Any, Any] | None = None,
         patience: int = 3,
         progress: Progress | None = None,
+        workers: Workers | None = None,
     ) -> Self:
         """Train on rows (n × n_features) and their labels; what was learned before is forgotten.
 
@@ -176,12 +181,15 @@ class HM3:
         `validation`, rows and labels held out, it stops when their loss has not become less for `patience`
         epochs, and goes back to the best. `progress` is called with each entry of `history_`.
 
+        With `workers`, from `maxmargin.distributed.dask_workers`, the documents are spread over other
+        processes or machines. The same number of shards gives the same bits, also if workers are lost.
+
         Ctrl-C leaves the model as far as it has come, with its gap, and then goes on its way.
         """
         problem, columns = row_problem(X, Y, **self._settings())
         whole_number("patience", patience, 1)
         held_out = None if validation is None else self._held_out(validation, columns)
-        return self._fit(problem, columns, warm_start, held_out, patience, progress)
+        return self._fit(problem, columns, warm_start, held_out, patience, progress, workers)
 
     def fit_kernel(
         self,
@@ -213,17 +221,20 @@ class HM3:
         held_out: Callable[[Doubles], float] | None,
         patience: int,
         progress: Progress | None,
+        workers: Workers | None = None,
     ) -> Self:
         n_edges = edges_of(self.taxonomy)[0].size
-        check_memory(problem, n_edges, self.n_jobs, self.max_memory)
+        n_shards = 0 if workers is None else workers.n_here
+        check_memory(problem, n_edges, self.n_jobs, self.max_memory, n_shards)
         marginals = problem.start() if warm_start is None else warm_duals(problem, *warm_start)
         history: list[dict[str, float]] = []
         losses: list[float] = []
         best: list[Point] = []
 
-        def on_epoch(epoch: Epoch, here: Point) -> bool:
+        def on_epoch(epoch: Epoch, point_of: Callable[[], Point]) -> bool:
             entry = {name: float(value) for name, value in epoch._asdict().items()} | {"epoch": epoch.epoch}
             if held_out is not None:
+                here = point_of()
                 losses.append(held_out(here.table))
                 entry["held_out_loss"] = losses[-1]
                 if losses[-1] <= min(losses):
@@ -234,7 +245,10 @@ class HM3:
             return held_out is not None and len(losses) - 1 - int(np.argmin(losses)) >= patience
 
         limits = Limits(self.tol, self.max_epochs, self.max_seconds or np.inf)
-        solution = ascend(problem, marginals, limits, self.seed, self.n_jobs, on_epoch)
+        if workers is None:
+            solution = ascend(problem, marginals, limits, self.seed, self.n_jobs, on_epoch)
+        else:
+            solution = ascend_together(problem, marginals, limits, self.seed, workers, on_epoch)
         point, at = solution.point, len(history) - 1
         if best:
             point, at = best[0], at - int(np.argmin(losses[::-1]))  # the last one among equals

@@ -4,15 +4,17 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from stream_hc.interrupts import plain_interrupts
 from stream_hc.kernels import Doubles, Ints
 from stream_hc.maxmargin.passes import Point, joined_step, passes
 from stream_hc.maxmargin.problem import Problem
 
-__all__ = ["Epoch", "Limits", "Solution", "Stopped", "ascend"]
+__all__ = ["Epoch", "Limits", "OnEpoch", "Solution", "Stopped", "ascend", "least_gap", "reason"]
 
 ROUNDING = 1e-13  # of the largest loss there could be
 Stopped = Literal["gap", "epochs", "seconds", "callback", "interrupted"]
@@ -43,7 +45,7 @@ class Solution(NamedTuple):
     stopped: Stopped
 
 
-OnEpoch = Callable[[Epoch, Point], bool]
+OnEpoch = Callable[[Epoch, Callable[[], Point]], bool]
 Map = Callable[..., Iterable[Any]]
 
 
@@ -60,12 +62,12 @@ def ascend(
 
     An epoch begins with the gaps of all examples under the same weights: their sum certifies how far the
     optimum is. Then examples are drawn in proportion to their gaps, for several passes. `on_epoch` is told
-    about each epoch, with the table, and may stop it by returning True. Ctrl-C stops it, too.
+    about each epoch, with what gives the point, and may stop it by returning True. Ctrl-C stops it, too.
     """
     began = clock()
     table, gaps = problem.table(marginals), np.zeros(problem.n_rows)
     here = Point(marginals, table, problem.objective(table, marginals))
-    rounding = ROUNDING * problem.C * problem.n_rows * float(problem.costs.sum())
+    rounding = least_gap(problem)
     history: list[Epoch] = []
     stopped: Stopped | None = None
 
@@ -75,22 +77,38 @@ def ascend(
     with ExitStack() as stack:
         workers = stack.enter_context(ThreadPoolExecutor(n_jobs)).map if n_jobs > 1 else map
         while True:
-            _all_gaps(problem, here, gaps, n_jobs, workers)
+            try:
+                with plain_interrupts():
+                    _all_gaps(problem, here, gaps, n_jobs, workers)
+            except KeyboardInterrupt:  # once more, since the gap is what the model says of itself
+                stopped = "interrupted"
+                _all_gaps(problem, here, gaps, n_jobs, workers)
             epoch = Epoch(len(history), clock() - began, here.objective, float(gaps.sum()))
             history.append(epoch)
-            wants_stop = on_epoch(epoch, here)
-            stopped = stopped or _reason(epoch, limits, wants_stop, rounding)
+            try:
+                with plain_interrupts():
+                    wants_stop = on_epoch(epoch, partial(Point, *here))
+            except KeyboardInterrupt:
+                stopped, wants_stop = "interrupted", True
+            stopped = stopped or reason(epoch, limits, wants_stop, rounding)
             if stopped is not None:
                 return Solution(here, history, stopped)
             try:
-                here = _improved(problem, here, gaps, (seed, epoch.epoch), n_jobs, workers, time_is_up)
+                with plain_interrupts():
+                    here = _improved(problem, here, gaps, (seed, epoch.epoch), n_jobs, workers, time_is_up)
             except KeyboardInterrupt:
                 # Dual variables and table belong together at any time, but for the objective.
                 stopped = "interrupted"
                 here = here._replace(objective=problem.objective(here.table, here.marginals))
 
 
-def _reason(epoch: Epoch, limits: Limits, wants_stop: bool, rounding: float) -> Stopped | None:
+def least_gap(problem: Problem) -> float:
+    """Return what is rounding: a gap of less is none."""
+    return ROUNDING * problem.C * problem.n_rows * float(problem.costs.sum())
+
+
+def reason(epoch: Epoch, limits: Limits, wants_stop: bool, rounding: float) -> Stopped | None:
+    """Return why it should stop after an epoch, or None."""
     if epoch.duality_gap <= max(limits.tol * epoch.dual_objective, rounding):
         return "gap"
     if wants_stop:

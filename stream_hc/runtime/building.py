@@ -6,6 +6,7 @@ from stream_hc.learners import LEARNERS, OnlineLearner
 from stream_hc.runtime.config import Config, ModelConfig
 from stream_hc.runtime.contest import Fetch
 from stream_hc.runtime.processor import Processor
+from stream_hc.sharding import Shard
 from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import SequenceVectorizer, TextVectorizer
@@ -27,13 +28,23 @@ def build_learners(taxonomy: Taxonomy, config: ModelConfig) -> dict[str, OnlineL
     return learners
 
 
-def build_processor(config: Config, taxonomy: Taxonomy, fetch: Fetch | None = None) -> Processor:
-    """Return a processor that has seen nothing."""
+def build_processor(
+    config: Config, taxonomy: Taxonomy, fetch: Fetch | None = None, shard: Shard | None = None
+) -> Processor:
+    """Return a processor that has seen nothing: of a shard, if there is one, of the whole `taxonomy`.
+
+    Examples
+    --------
+    >>> from stream_hc.sharding import Plan
+    >>> tax = Taxonomy([("sport", None), ("tennis", "sport"), ("politics", None)])
+    >>> shards = Plan.cut(tax, 2).shards
+    >>> [build_processor(Config(), tax, shard=shard).taxonomy.nodes for shard in shards]
+    [('sport', 'politics'), ('sport', 'tennis')]
+    """
     model = config.model
     kind = SequenceVectorizer if model.sequences else TextVectorizer
-    return Processor(
-        taxonomy, build_learners(taxonomy, model), kind(n_features=model.n_features), config, fetch
-    )
+    learners = build_learners(taxonomy if shard is None else shard.taxonomy, model)
+    return Processor(taxonomy, learners, kind(n_features=model.n_features), config, fetch, shard)
 
 
 def check_built(processor: Processor, config: Config) -> None:

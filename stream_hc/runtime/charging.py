@@ -8,6 +8,7 @@ from stream_hc.kernels import Bools, Doubles, Ints, Longs
 from stream_hc.kernels.losses import row_sums
 from stream_hc.learners.base import LabelRows, Predicted
 from stream_hc.losses.mistakes import charged_by_h
+from stream_hc.sharding import Shard
 from stream_hc.taxonomy import CostScheme, Taxonomy
 
 __all__ = ["Charged", "Charges"]
@@ -31,12 +32,14 @@ class Charges:
         Labels and their parents.
     costs
         Of a mistake at each node.
+    shard
+        Whose nodes are charged, if only some are: each costs what it costs in the whole taxonomy.
     """
 
-    def __init__(self, taxonomy: Taxonomy, costs: CostScheme) -> None:
-        self._taxonomy = taxonomy
-        self._costs = taxonomy.costs(costs)
-        self.n_depths = int(taxonomy.depth.max(initial=-1)) + 1
+    def __init__(self, taxonomy: Taxonomy, costs: CostScheme, shard: Shard | None = None) -> None:
+        self._taxonomy = taxonomy if shard is None else shard.taxonomy
+        self._costs = taxonomy.costs(costs) if shard is None else taxonomy.costs(costs)[shard.columns]
+        self.n_depths = int(self._taxonomy.depth.max(initial=-1)) + 1
 
     def charge(
         self, predicted: Predicted | LabelRows, labels: LabelRows, is_known: Bools | None = None

@@ -26,6 +26,7 @@ from stream_hc.runtime.pipeline import Processed
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.watcher import StopRequest, Watcher
 from stream_hc.runtime.work import LOOK_AROUND, Work
+from stream_hc.sharding import Shard
 from stream_hc.taxonomy import Taxonomy
 
 __all__ = ["Job"]
@@ -36,7 +37,7 @@ class Job(Work):
 
     Parameters
     ----------
-    config, build, stop, watcher, taxonomy
+    config, build, stop, watcher, taxonomy, shard
         As for `Work`.
     clock
         Tells the time, in seconds.
@@ -53,8 +54,9 @@ class Job(Work):
         clock: Callable[[], float] = time.time,
         taxonomy: Taxonomy | None = None,
         append: bool = False,
+        shard: Shard | None = None,
     ) -> None:
-        super().__init__(config, build, stop, watcher, taxonomy)
+        super().__init__(config, build, stop, watcher, taxonomy, shard)
         self.sources: dict[str, Source] = {}
         self._clock = clock
         self._append = append

@@ -29,7 +29,7 @@ class Prepared(NamedTuple):
 
 
 class Preparer:
-    """Bring documents to rows: texts by the vectorizer, which learns them; features and vectors to length 1.
+    """Bring documents to rows: texts by the vectorizer; features and vectors to length 1.
 
     Parameters
     ----------
@@ -37,17 +37,22 @@ class Preparer:
         Labels and their parents.
     vectorizer
         Its columns are shared by all documents.
+    learns
+        Whether the vectorizer learns the texts on the way.
     """
 
-    def __init__(self, taxonomy: Taxonomy, vectorizer: TextVectorizer | SequenceVectorizer) -> None:
+    def __init__(
+        self, taxonomy: Taxonomy, vectorizer: TextVectorizer | SequenceVectorizer, learns: bool = True
+    ) -> None:
         self.taxonomy = taxonomy
         self.vectorizer = vectorizer
         self.n_features = vectorizer.n_features
         self._known = frozenset(taxonomy.nodes)
         self._ascii_only = isinstance(vectorizer, SequenceVectorizer)
+        self._to_rows = vectorizer.learn_transform if learns else vectorizer.transform
 
     def prepare(self, documents: Sequence[Document]) -> Prepared:
-        """Put aside what cannot be used; bring the rest to rows. Only the vectorizer changes."""
+        """Put aside what cannot be used; bring the rest to rows. Only the vectorizer changes, if at all."""
         texts = [document.text for document in documents]
         if None in texts or (self._ascii_only and not all([text.isascii() for text in texts if text])):
             return self._prepare_each(documents)
@@ -55,7 +60,7 @@ class Preparer:
             Y, is_labelled = self._label_rows(documents)
         except TaxonomyError:
             return self._prepare_each(documents)
-        X = self.vectorizer.learn_transform(cast(list[str], texts))
+        X = self._to_rows(cast(list[str], texts))
         return Prepared(documents, {}, X, Y, is_labelled)
 
     def _prepare_each(self, documents: Sequence[Document]) -> Prepared:
@@ -108,9 +113,9 @@ class Preparer:
         return _unit(_dense(document.vector or []))
 
     def _feature_rows(self, documents: Sequence[Document], rows: Sequence[Rows | None]) -> csr_array:
-        """Return all documents as one sparse array. The vectorizer learns the texts on the way."""
+        """Return all documents as one sparse array."""
         texts = [document.text for document in documents if document.text is not None]
-        matrix = self.vectorizer.learn_transform(texts)
+        matrix = self._to_rows(texts)
         if len(texts) == len(documents):
             return matrix
         of_text = iter(zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True))

@@ -31,6 +31,7 @@ from stream_hc.runtime.scoring import SERVED, Scoreboard
 from stream_hc.runtime.teaching import Taught, teach
 from stream_hc.runtime.waiting import WaitingDocument, WaitingRoom
 from stream_hc.runtime.window import Window, sliced_labels
+from stream_hc.sharding import Shard, check_shardable
 from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
 from stream_hc.vectorize import SequenceVectorizer, TextVectorizer, sliced
@@ -39,6 +40,7 @@ __all__ = ["Processor"]
 
 ONLINE, FITTED = "learner ", "fitted "  # how names of parts in a snapshot begin
 REQUESTED = "requested"  # the window of the fit under way
+SHARD = "shard"
 
 
 class Processor:
@@ -51,7 +53,7 @@ class Processor:
     Parameters
     ----------
     taxonomy
-        That of the learners.
+        Labels and their parents.
     learners
         By name; the first one is the champion at the beginning.
     vectorizer
@@ -60,9 +62,15 @@ class Processor:
         Its tables `model.costs`, `labels`, `refit`, `judge` and `stream.requests` are used.
     fetch
         Returns the model asked for some documents ago, where fits go in step with the stream.
+    shard
+        The part of the taxonomy that is trained here, if it was cut: the one learner, its answers and its
+        losses know the nodes of the shard. Records may have any label of the whole taxonomy, so that all
+        shards take the same ones and find the same pairs.
 
     Attributes
     ----------
+    taxonomy, whole
+        That of the learners; and that of the records, which is the same unless there is a shard.
     is_watched
         Whether outcomes also have what those who watch want to know; nothing else changes.
 
@@ -85,19 +93,23 @@ class Processor:
         vectorizer: TextVectorizer | SequenceVectorizer | None = None,
         config: Config | None = None,
         fetch: Fetch | None = None,
+        shard: Shard | None = None,
     ) -> None:
         config = Config() if config is None else config
         first, n_features = next(iter(learners)), next(iter(learners.values())).n_features
-        self.taxonomy, self.config = taxonomy, config
+        self.whole, self.config, self.shard = taxonomy, config, shard
+        self.taxonomy = taxonomy if shard is None else shard.taxonomy
+        if shard is not None:
+            _check_sharded(shard, taxonomy, list(learners.values()), config)
         self.vectorizer = TextVectorizer(n_features=n_features) if vectorizer is None else vectorizer
         for name, learner in learners.items():
-            if learner.taxonomy != taxonomy:
+            if learner.taxonomy != self.taxonomy:
                 raise ValueError(f"the learner {name} was made for another taxonomy")
             if learner.n_features != self.vectorizer.n_features:
                 wanted = self.vectorizer.n_features
                 raise ValueError(f"the vectorizer has n_features={wanted}, {name} {learner.n_features}")
         self._preparer = Preparer(taxonomy, self.vectorizer)
-        self._charges = Charges(taxonomy, config.model.costs)
+        self._charges = Charges(taxonomy, config.model.costs, shard)
         size = config.refit.window
         parts = (
             Progress(champion=first, costs=config.model.costs),
@@ -106,7 +118,7 @@ class Processor:
             DriftDetector(),
         )
         self._begin(dict(learners), WaitingRoom(config.labels, size), parts, fetch)
-        self.nodes = NodeCounts(len(taxonomy), config.judge.sample)
+        self.nodes = NodeCounts(len(self.taxonomy), config.judge.sample)
         self.is_watched = False
 
     def _begin(
@@ -163,7 +175,7 @@ class Processor:
             self.contest.outcome.requests += self._publisher.requests(self.line_up, plan, batch, rows)
         online = self.line_up.online
         versions = {name: (self.line_up[name].version, name in online) for name in self.line_up.names}
-        taught = teach(self.line_up, self._charges, plan, rows)
+        taught = teach(self.line_up, self._charges, plan, rows, self.shard)
         n_lessons, n_documents = len(plan.places), len(plan.waiting)
         looks = iter(plan.looks)
         lesson = document = 0
@@ -226,7 +238,7 @@ class Processor:
                 np.concatenate([depths for depths, _ in each]),
                 np.concatenate([costs for _, costs in each]),
             )
-        rows, labels = sliced(taught.rows, first, last), sliced_labels(taught.labels, first, last)
+        rows, labels = sliced(taught.rows, first, last), sliced_labels(taught.given, first, last)
         self.contest.count(rows, labels, losses, charged)
         return served
 
@@ -245,10 +257,11 @@ class Processor:
         """Learn a document with the labels it has now, if it is still there; its loss was counted before."""
         rows = self.contest.window.row(run.number)
         if rows is not None:
-            labels = label_rows([run.nodes])
+            given = label_rows([run.nodes])
+            labels = given if self.shard is None else self.shard.project(given)
             for model in self.line_up.online.values():
                 model.predict_then_learn(rows, labels)
-            self.contest.window.relabel(run.number, labels.nodes)
+            self.contest.window.relabel(run.number, given.nodes)
 
     # What comes beside records
 
@@ -300,26 +313,40 @@ class Processor:
             "scores": contest.board,
             "drift": contest.drift,
             "nodes": self.nodes,
+            **({} if self.shard is None else {SHARD: self.shard}),
             **({} if contest.request is None else {REQUESTED: contest.request.window}),
             **{ONLINE + name: model.learner for name, model in self.line_up.online.items()},
             **{FITTED + name: model.fitted for name, model in fitted.items()},
         }
 
     @classmethod
-    def from_parts(cls, parts: Mapping[str, Any], config: Config, fetch: Fetch | None = None) -> Self:
-        """Go on with what `snapshot.load` returned; `SnapshotError` if that does not fit `config`."""
+    def from_parts(
+        cls,
+        parts: Mapping[str, Any],
+        config: Config,
+        fetch: Fetch | None = None,
+        shard: Shard | None = None,
+    ) -> Self:
+        """Go on with what `snapshot.load` returned; `SnapshotError` if that does not fit `config`.
+
+        It must be the state of `shard`, or that of a whole taxonomy if there is none.
+        """
         try:
-            return cls._from_parts(parts, config, fetch)
+            return cls._from_parts(parts, config, fetch, shard)
         except SnapshotError:
             raise
         except (ValueError, KeyError, AttributeError, TypeError, IndexError) as error:
             raise SnapshotError(f"the parts of the snapshot do not fit together: {error}") from error
 
     @classmethod
-    def _from_parts(cls, parts: Mapping[str, Any], config: Config, fetch: Fetch | None) -> Self:
+    def _from_parts(
+        cls, parts: Mapping[str, Any], config: Config, fetch: Fetch | None, shard: Shard | None
+    ) -> Self:
         kept = {"progress", "vectorizer", "waiting", "window", "scores", "drift"}
         if not isinstance(parts, Mapping) or not kept <= parts.keys():
             raise SnapshotError("not the snapshot of a stream: expected " + ", ".join(sorted(kept)))
+        if parts.get(SHARD) != shard:
+            raise SnapshotError(f"the snapshot is that of {_named(parts.get(SHARD))}, not of {_named(shard)}")
         found = {name.removeprefix(ONLINE): part for name, part in parts.items() if name.startswith(ONLINE)}
         if set(found) != set(config.model.learners):
             held, wanted = ", ".join(sorted(found)), ", ".join(sorted(config.model.learners))
@@ -332,15 +359,15 @@ class Processor:
         ):
             if here != there:
                 raise SnapshotError(f"the snapshot was made with {key} = {there}, not {here}")
-        processor = cls(window.taxonomy, learners, parts["vectorizer"], config)
-        room.check(window.n_features, len(window.taxonomy))
+        processor = cls(window.taxonomy, learners, parts["vectorizer"], config, shard=shard)
+        room.check(window.n_features, len(window.taxonomy), len(processor.taxonomy))
         room.config = config.labels
         progress = parts["progress"]
         if not progress.labelled == window.end == room.n_learned or room.remembered != window.size:
             raise SnapshotError("the parts of the snapshot are not of the same moment")
         processor._begin(learners, room, (progress, window, board, parts["drift"]), fetch)
         processor.nodes = parts.get("nodes", processor.nodes)  # earlier versions did not count them
-        if (processor.nodes.n_nodes, processor.nodes.size) != (len(window.taxonomy), board.size):
+        if (processor.nodes.n_nodes, processor.nodes.size) != (len(processor.taxonomy), board.size):
             raise SnapshotError("the parts of the snapshot do not fit together: other nodes are counted")
         for name, version in progress.fitted_versions.items():
             processor.line_up.fitted[name] = _fitted(parts, name, version)
@@ -350,6 +377,25 @@ class Processor:
         if REQUESTED in parts:
             processor.contest.renew_request(parts[REQUESTED])
         return processor
+
+
+def _check_sharded(
+    shard: Shard, taxonomy: Taxonomy, learners: Sequence[OnlineLearner], config: Config
+) -> None:
+    """Raise `ValueError` if shards of such a processor would not join to what one processor becomes."""
+    if shard.whole != taxonomy:
+        raise ValueError("the shard is that of another taxonomy")
+    if len(learners) != 1:
+        raise ValueError(f"a shard has one learner, not {len(learners)}: leave one in model.learners")
+    check_shardable(learners[0], taxonomy)
+    if config.refit.enabled:
+        raise ValueError("a shard is not fitted anew, since that takes all nodes: set refit.enabled = false")
+
+
+def _named(shard: Shard | None) -> str:
+    if shard is None:
+        return "a whole taxonomy"
+    return f"shard {shard.number} of {shard.n_shards} (plan {shard.digest})"
 
 
 def _fitted(parts: Mapping[str, Any], name: str, version: int) -> FittedModel:

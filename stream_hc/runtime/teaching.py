@@ -16,6 +16,7 @@ from stream_hc.runtime.charging import Charged, Charges
 from stream_hc.runtime.contenders import LineUp
 from stream_hc.runtime.planning import Plan
 from stream_hc.runtime.waiting import WaitingDocument
+from stream_hc.sharding import Shard
 from stream_hc.vectorize import Rows
 
 __all__ = ["Taught", "teach"]
@@ -24,24 +25,27 @@ __all__ = ["Taught", "teach"]
 class Taught(NamedTuple):
     """What the models made of a plan: predictions of its documents, and the losses of its lessons.
 
-    A lesson is charged what was predicted when its document came, by each model that was there.
+    A lesson is charged what was predicted when its document came, by each model that was there. `labels` are
+    those the models learn; `given` has the nodes of all shards, where these are those of one.
     """
 
     predicted: dict[str, Predicted]
     rows: Rows  # of the lessons
     labels: LabelRows
     charged: dict[str, Charged]
+    given: LabelRows
 
 
-def teach(line_up: LineUp, charges: Charges, plan: Plan, rows: Rows) -> Taught:
+def teach(line_up: LineUp, charges: Charges, plan: Plan, rows: Rows, shard: Shard | None = None) -> Taught:
     """Let all models follow the plan. Writes the learners and the entries of the documents that wait."""
-    labels = label_rows(plan.nodes) if plan.labels is None else plan.labels
+    given = label_rows(plan.nodes) if plan.labels is None else plan.labels
+    labels = given if shard is None else shard.project(given)
     predicted = {name: model.predict(rows) for name, model in line_up.fitted.items()}
     if plan.labels is not None:
         for name, model in line_up.online.items():
             predicted[name] = model.predict_then_learn(rows, labels)
         charged = {name: charges.charge(each, labels) for name, each in predicted.items()}
-        return Taught(predicted, rows, labels, charged)
+        return Taught(predicted, rows, labels, charged, given)
     indices, values = _cut(rows.indptr, rows.indices), _cut(rows.indptr, rows.values)
     for place, document in enumerate(plan.waiting):
         if document is not None:
@@ -55,7 +59,7 @@ def teach(line_up: LineUp, charges: Charges, plan: Plan, rows: Rows) -> Taught:
     for place, document in enumerate(plan.waiting):
         if document is not None:
             document.lineup, document.predicted = lineup, answers[place]
-    return Taught(predicted, taught, labels, _charged(charges, plan, labels, nodes))
+    return Taught(predicted, taught, labels, _charged(charges, plan, labels, nodes), given)
 
 
 def _lesson_rows(plan: Plan, indices: list[bytes], values: list[bytes]) -> Rows:

@@ -214,14 +214,18 @@ class WaitingRoom:
             self._early.popitem(last=False)
             self.outcomes["orphan"] += 1
 
-    def check(self, n_features: int, n_nodes: int) -> None:
-        """Raise `ValueError` if something here does not fit: kernels trust what they are given."""
+    def check(self, n_features: int, n_nodes: int, n_predicted: int | None = None) -> None:
+        """Raise `ValueError` if something here does not fit: kernels trust what they are given.
+
+        Labels are below `n_nodes`, and so are predictions, unless those are of a shard with fewer nodes.
+        """
         waiting = self._documents.values()
         for document in waiting:
             if len(document.indices) != len(document.values) or document.served not in document.lineup:
                 raise ValueError("a document that waits has lost some of its parts")
         _check_rows([document.indices for document in waiting], n_features)
-        _check_rows([nodes for document in waiting for nodes in document.predicted], n_nodes)
+        below = n_nodes if n_predicted is None else n_predicted
+        _check_rows([nodes for document in waiting for nodes in document.predicted], below)
         _check_rows([labels.nodes for labels in self._early.values()], n_nodes)
         _check_rows([nodes for _, nodes in self._learned.values()], n_nodes)
         values = np.frombuffer(b"".join(document.values for document in waiting), np.float32)

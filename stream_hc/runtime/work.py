@@ -8,7 +8,7 @@ followed: what is read again gives the same results.
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,6 +39,7 @@ from stream_hc.runtime.pipeline import Pipeline, Processed
 from stream_hc.runtime.processor import Processor
 from stream_hc.runtime.refit import Refitter
 from stream_hc.runtime.watcher import StopRequest, Watcher
+from stream_hc.sharding import Shard
 from stream_hc.snapshot import SnapshotError
 from stream_hc.taxonomy import Taxonomy
 
@@ -63,6 +64,8 @@ class Work(ABC):
         Told what happens.
     taxonomy
         If given, a state that was made for another one is refused.
+    shard
+        The one that `build` makes a processor of, if it is one: the state of another one is refused.
 
     Attributes
     ----------
@@ -81,6 +84,7 @@ class Work(ABC):
         stop: StopRequest | None = None,
         watcher: Watcher[Any] | None = None,
         taxonomy: Taxonomy | None = None,
+        shard: Shard | None = None,
     ) -> None:
         self.config = config
         self.counts: Counter[str] = Counter()
@@ -89,6 +93,7 @@ class Work(ABC):
         self._stop = stop
         self._watcher = Watcher[Any]() if watcher is None else watcher
         self._taxonomy = taxonomy
+        self._shard = shard
         self._state: StateFolder | None = None
         self._taken = 0  # records handed to the processor
         self._requests_done: set[str] = set()
@@ -141,16 +146,21 @@ class Work(ABC):
         else:
             for path, problem in loaded.skipped:
                 self._note("snapshots_damaged", f"going on from an earlier snapshot than {path}: {problem}")
-            self.processor = Processor.from_parts(loaded.parts, config, fetch)
+            self._check_taxonomy(loaded.parts)
+            self.processor = Processor.from_parts(loaded.parts, config, fetch, self._shard)
             check_built(self.processor, config)
-            if self._taxonomy is not None and self._taxonomy != self.processor.taxonomy:
-                counts = f"{len(self.processor.taxonomy)} nodes, now {len(self._taxonomy)}"
-                remedy = "give the old one, or an empty state folder to begin anew"
-                raise SnapshotError(f"{folder}: the taxonomy has changed ({counts}): {remedy}")
         self._taken = self.processor.progress.records
         self._pipeline = stack.enter_context(Pipeline(self.processor))
         stack.callback(self._fits.stop)  # before the pipeline ends: a fit in step would keep it waiting
         return place
+
+    def _check_taxonomy(self, parts: Mapping[str, Any]) -> None:
+        """Refuse a state that was made for another taxonomy: a shard of it cannot be that of this one."""
+        there = getattr(parts.get("window"), "taxonomy", None)
+        if self._taxonomy is not None and there is not None and self._taxonomy != there:
+            counts = f"{len(there)} nodes, now {len(self._taxonomy)}"
+            remedy = "give the old one, or an empty state folder to begin anew"
+            raise SnapshotError(f"{self.config.state.folder}: the taxonomy has changed ({counts}): {remedy}")
 
     def _begin_live(self) -> None:
         """Go over from following the journal to new records."""

@@ -7,6 +7,7 @@ header and raw arrays; ``docs/snapshot-format.md`` has the layout. Equal states 
 Whatever is wrong with a file, with a state or with the disk, the error is a `SnapshotError` of one line.
 """
 
+from stream_hc.snapshot.copying import copy_parts
 from stream_hc.snapshot.errors import SnapshotError
 from stream_hc.snapshot.format import FORMAT_VERSION, ArrayInfo, PartInfo, SnapshotInfo
 from stream_hc.snapshot.kinds import Snapshotable, register
@@ -20,6 +21,7 @@ __all__ = [
     "SnapshotError",
     "SnapshotInfo",
     "Snapshotable",
+    "copy_parts",
     "dump_bytes",
     "inspect",
     "load",

@@ -4,7 +4,7 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -16,13 +16,15 @@ from stream_hc.snapshot.format import ArrayInfo, PartInfo, SnapshotInfo
 from stream_hc.snapshot.header import fill, read_head
 from stream_hc.snapshot.kinds import Snapshotable, class_of
 
-__all__ = ["inspect", "load", "load_bytes", "verify"]
+__all__ = ["inspect", "load", "load_bytes", "opened", "verify"]
 
 Path = str | os.PathLike[str]
 
 
-def load(path: Path) -> Any:
+def load(path: Path, wanted: Callable[[str], bool] | None = None) -> Any:
     """Return the object, or the dict of objects, that was saved.
+
+    With `wanted`, called with the name of each part of a dict, the others are passed over, unread.
 
     Raises
     ------
@@ -36,8 +38,8 @@ def load(path: Path) -> Any:
     ...
     stream_hc.snapshot.errors.SnapshotError: no-such-folder/model.snap: cannot read: No such file or directory
     """
-    with _opened(path) as (stream, size):
-        return _load(stream, size)
+    with opened(path) as (stream, size):
+        return _load(stream, size, wanted)
 
 
 def load_bytes(data: bytes) -> Any:
@@ -68,13 +70,13 @@ def inspect(path: Path) -> SnapshotInfo:
     >>> info.parts[0].kind, info.parts[0].scalars, info.extra
     ('Threshold', {'value': 0.5}, {'documents': 1200})
     """
-    with _opened(path) as (stream, size):
+    with opened(path) as (stream, size):
         return read_head(stream, size)
 
 
 def verify(path: Path) -> SnapshotInfo:
     """Check every byte of the file, in constant memory and without making the objects; return its header."""
-    with _opened(path) as (stream, size):
+    with opened(path) as (stream, size):
         info = read_head(stream, size)
         for part in info.parts:
             for array in part.arrays:
@@ -83,7 +85,8 @@ def verify(path: Path) -> SnapshotInfo:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+def opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """Open a file, and yield it with its length; errors name it."""
     name = os.fspath(path)
     with naming(name, "read"), open(name, "rb", opener=_open_without_waiting) as stream:
         status = os.fstat(stream.fileno())
@@ -97,13 +100,22 @@ def _open_without_waiting(name: str, flags: int) -> int:
     return os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
-def _load(stream: BinaryIO, size: int) -> Any:
+def _load(stream: BinaryIO, size: int, wanted: Callable[[str], bool] | None = None) -> Any:
     info = read_head(stream, size)
-    classes = [class_of(part.kind) for part in info.parts]  # all known before gigabytes are read
-    objects = {
-        part.name: _restore(stream, info, part, cls) for part, cls in zip(info.parts, classes, strict=True)
-    }
+    parts = [part for part in info.parts if wanted is None or info.single or wanted(part.name)]
+    classes = [class_of(part.kind) for part in parts]  # all known before gigabytes are read
+    objects: dict[str, Any] = {}
+    for part, cls in zip(parts, classes, strict=True):
+        if wanted is not None and part.arrays:
+            stream.seek(info.data_start + _end_before(info, part))
+        objects[part.name] = _restore(stream, info, part, cls)
     return objects[layout.SINGLE] if info.single else objects
+
+
+def _end_before(info: SnapshotInfo, part: PartInfo) -> int:
+    """Return where the arrays before a part end, counted from the first: its padding is checked, too."""
+    before = [array for each in info.parts if each.name < part.name for array in each.arrays]
+    return before[-1].offset + before[-1].bytes if before else 0
 
 
 def _restore(stream: BinaryIO, info: SnapshotInfo, part: PartInfo, cls: type[Snapshotable]) -> Snapshotable:

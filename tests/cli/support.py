@@ -1,10 +1,13 @@
 """Run `stream-hc` as users do: another process, real files, pipes and terminals."""
 
+import fcntl
 import os
 import pty
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import termios
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,6 +22,7 @@ __all__ = [
     "call",
     "call_all",
     "environment",
+    "interrupted_on_terminal",
     "lines_of",
     "on_terminal",
     "start",
@@ -68,14 +72,57 @@ def on_terminal(*args: str | Path, stdout_too: bool) -> tuple[int, str]:
     command = [*COMMAND, *map(str, args)]
     with subprocess.Popen(command, stdin=theirs, stdout=stdout, stderr=theirs, env=environment()) as process:
         os.close(theirs)
-        shown = b""
-        try:
-            while piece := os.read(ours, 65536):
-                shown += piece
-        except OSError:  # how Linux says that the other side is closed
-            pass
+        shown = _until(ours)
         os.close(ours)
         return process.wait(60), shown.decode()
+
+
+def interrupted_on_terminal(*args: object, when: str) -> tuple[int, str, Callable[[], list[int]]]:
+    """Run a command on a terminal of its own and press Ctrl-C once what it shows matches.
+
+    Return its code, what was shown, and a function for the processes it has left behind.
+    """
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, *map(str, args)]
+    with subprocess.Popen(
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment(),
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    ) as process:
+        os.close(theirs)
+        shown = _until(ours, when.encode())
+        os.write(ours, b"\x03")
+        shown += _until(ours)
+        os.close(ours)
+        return process.wait(60), shown.decode(), lambda: _session(process.pid)
+
+
+def _until(descriptor: int, pattern: bytes = b"(?!)") -> bytes:
+    """Read what is shown until it matches, or until the other side is closed."""
+    shown = b""
+    try:
+        while not re.search(pattern, shown) and (piece := os.read(descriptor, 65536)):
+            shown += piece
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    return shown
+
+
+def _session(number: int) -> list[int]:
+    """Return the processes of a session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            session = int(stat.read_text().rpartition(")")[2].split()[3])
+        except OSError:  # just gone
+            continue
+        if session == number:
+            found.append(int(stat.parent.name))
+    return found
 
 
 def write_docs(path: Path, data: Dataset, labelled: bool = True) -> bytes:

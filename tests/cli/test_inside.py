@@ -318,6 +318,10 @@ def test_bugs_and_other_ends(inside: Inside, folder: Path, monkeypatch: pytest.M
     assert inside(*args)[::2] == (3, "error: f: Permission denied\n")
     raising(KeyboardInterrupt())
     assert inside(*args) == (130, "", "")
+    interrupted = SystemError("a kernel returned a result with an exception set")
+    interrupted.__cause__ = KeyboardInterrupt()
+    raising(interrupted)
+    assert inside(*args) == (130, "", "")
     raising(typer.Abort())
     assert inside(*args) == (130, "", "")
     assert inside("--version")[0] == 0
@@ -365,7 +369,7 @@ def test_sizes_and_odd_numbers() -> None:
     assert inspecting._plain({"a": (float("nan"), float("-inf"), 1.5)}) == {"a": ["nan", "-inf", 1.5]}
     assert inspecting._short("x" * 70).endswith("… (70 characters)")
     assert console.clean("a\u202eb\ud800") == "a\\u202eb\\ud800"
-    assert {code.value for code in errors.Code} == {0, 1, 2, 3, 4, 5, 6, 7, 130}
+    assert {code.value for code in errors.Code} == {0, 1, 2, 3, 4, 5, 6, 7, 8, 130}
 
 
 def test_a_second_signal_interrupts() -> None:

@@ -43,6 +43,7 @@ def test_answers_at_once_and_saves_when_told_to_stop(tree: Path, number: signal.
         process.stdin.write(b'{"id": "unfinished')
         assert not path.exists()
         process.send_signal(number)
+        process.wait(timeout=30)  # `communicate` closes its input, and the end of it may be noticed first
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (code, b"")
     assert err.startswith(b"3 documents, 3 labelled, 0 rejected; ")

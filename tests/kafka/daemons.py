@@ -211,15 +211,18 @@ class World:
 
     def calm_parts(self):
         """Return the state after all records, worked out here from the records of the one partition alone."""
+        return dump_bytes(self.calm_processor(build_processor(self.config, self.news.taxonomy)).parts())
+
+    def calm_processor(self, processor):
+        """Return a processor after all records of the one partition."""
         records = self.read("documents")
-        processor = build_processor(self.config, self.news.taxonomy)
         clock = StreamClock(0.0, None, 60.0)
         for piece in clock.pieces(records):
             if piece.now is not None:
                 processor.tick(piece.now)
             processor.process([Line(place, each.value or b"") for place, each in enumerate(piece.records)])
         assert ranges_of(records)
-        return dump_bytes(processor.parts())
+        return processor
 
     def check(self, n, letters=0):
         """Every document has exactly one prediction, and every bad record is among the dead letters once."""

@@ -348,7 +348,8 @@ def forbidden(secured):
         mine = [(kind, topic, ACLOperation.DESCRIBE) for topic, kind in names.items()]
         mine += [(ResourceType.GROUP, config.group, ACLOperation.DESCRIBE)]
         others = [(kind, topic, ACLOperation.ALL) for topic, kind in names.items()]
-        others += [(ResourceType.TRANSACTIONAL_ID, config.group, ACLOperation.ALL)]
+        names = (config.group, f"{config.group}-models", f"{config.group}-any")
+        others += [(ResourceType.TRANSACTIONAL_ID, each, ACLOperation.ALL) for each in names]
         for who, rights in (("User:anna", mine), ("User:paul", others)):
             for kind, resource, operation in rights:
                 give(admin, who, operation, kind, resource)
@@ -376,6 +377,17 @@ def test_checks_name_every_right_that_is_missing(forbidden):
         )
         for what, kind, name in denied
     ]
+
+
+def test_trainers_and_predictors_write_under_names_of_their_own(forbidden):
+    config = replace(forbidden, labels=None, dead_letters=None, events=None, models="models")
+    own = f"anna may not write transactional id {config.group}"
+    with KafkaAdminClient(**client_settings(config)) as admin:
+        of_trainer = [finding.text for finding in check_rights(admin, config, {})]
+        of_predictor = [finding.text for finding in check_rights(admin, config, {}, ("documents", "models"))]
+    assert [text.startswith(own) for text in of_trainer] == [False, True, True]
+    assert [text.endswith("prefixed") for text in of_trainer] == [False, False, True]
+    assert of_predictor[1:] == of_trainer[2:]
 
 
 def test_errors_name_what_is_not_allowed(forbidden):

@@ -71,7 +71,10 @@ def test_missing_topics_are_made_with_the_settings_asked_for(admin, config):
         "dead_letters": 1,
         "requests": 1,
         "events": 1,
+        "models": 1,
     }
+    models = found.pop("models")
+    assert models.settings["cleanup.policy"] == "compact"
     assert {role: topic.number("retention.ms") for role, topic in found.items()} == {
         "documents": 7 * DAY,
         "labels": 7 * DAY,
@@ -88,9 +91,8 @@ def test_missing_topics_are_made_with_the_settings_asked_for(admin, config):
 
 
 def test_only_what_is_missing_is_made_and_has_room_for_large_records(admin, config, topic):
-    config = replace(
-        config, documents=topic("large", max_message_bytes=5_000_000), labels=None, requests=None
-    )
+    large = topic("large", max_message_bytes=5_000_000)
+    config = replace(config, documents=large, labels=None, requests=None, models=None)
     assert create_missing(admin, config) == sorted([config.predictions, config.dead_letters, config.events])
     assert describe(admin, config)["dead_letters"].number("max.message.bytes") == 5_000_000 + 2**20
 
@@ -145,6 +147,12 @@ def test_topics_that_lose_records_are_named(admin, config, changed):
         f"warning: topic {config.dead_letters}: cleanup.policy=compact lets letters of the same key vanish: "
         "set it to delete",
     ], "of predictions, the last one of a key may be enough"
+    changed(config.models, cleanup_policy="delete")
+    assert told(check_topics(describe(admin, config), config, 1))[-1] == (
+        f"warning: topic {config.models}: cleanup.policy=delete lets models vanish: predictors that start "
+        "later find none: set it to compact"
+    )
+    changed(config.models, cleanup_policy="compact")
     changed(config.documents, cleanup_policy="delete", min_insync_replicas=2)
     changed(config.dead_letters, cleanup_policy="delete", max_message_bytes=1_048_588)
     changed(config.predictions, max_message_bytes=50_000)

@@ -314,6 +314,8 @@ def test_damaged_states_are_refused():
         "those of the documents": [{"values": good["values"][:-1]}],
         "ascending features": [changed("features", 0, 3), changed("features", 1, N_FEATURES),
                                changed("values", 0, np.nan), changed("document_ptr", 1, 9)],
+        "stamps must ascend": [changed("stamps", 0, 0), changed("stamps", 1, 1),
+                               {"stamps": good["stamps"][1:]}],
         "what each of 4 nodes": [{"stored_ptr": good["stored_ptr"][:-1]}, changed("stored_ptr", -1, 1)],
         "must ascend, by no more than the budget": [changed("stored_ptr", 1, 100), {"budget": 2}],
         "stored must name each document": [changed("stored", 0, 7), changed("stored", 0, -1)],
@@ -329,6 +331,34 @@ def test_damaged_states_are_refused():
         for change in changes:
             with pytest.raises(ValueError, match=message):
                 HRLS.from_state({**good, **change})
+
+
+def test_documents_say_when_they_were_learned_and_states_from_before_that_still_load():
+    model = HRLS(SHAPES["chain"], n_features=N_FEATURES, budget=2)
+    rows, labels = (
+        to_rows([{0: 1.0}, {}, {1: 1.0}, {2: 1.0}, {0: 1.0, 3: 1.0}]),
+        [{"c"}, {"a"}, {"a"}, set(), {"c"}],
+    )
+    model.learn_many(rows[:3], labels[:3])
+    model.predict_then_learn(rows, labels, delay=2, start=2)
+    model.learn_one({5: 1.0}, {"c"})
+    state = model.state()
+    # Rows 0 to 2 were the first three documents learned, then once more, with a delay, numbers 4 to 6.
+    assert model.n_learned == 7
+    assert state["stamps"][-1] == 7
+    assert (np.diff(state["stamps"]) > 0).all()
+    whole = HRLS(SHAPES["chain"], n_features=N_FEATURES)
+    whole.learn_many(rows, labels)
+    assert whole.state()["stamps"].tolist() == [1, 3, 4, 5]
+    old = {name: value for name, value in state.items() if name != "stamps"}
+    again = HRLS.from_state(old)
+    n_documents = state["stamps"].size
+    assert again.state()["stamps"].tolist() == list(range(7 - n_documents + 1, 8))
+    for learner in (model, again):
+        learner.learn_many(rows, labels)
+    same = {name: value for name, value in model.state().items() if name != "stamps"}
+    for name, value in same.items():
+        np.testing.assert_array_equal(again.state()[name], value)
 
 
 def test_a_growing_taxonomy_keeps_its_budget():

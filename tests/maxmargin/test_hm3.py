@@ -12,11 +12,12 @@ from scipy.sparse import csr_array
 from stream_hc import HM3, HPerceptron, Taxonomy, losses, snapshot
 from stream_hc.datasets import make_news
 from stream_hc.evaluate import vectorize_dataset
-from stream_hc.maxmargin import passes
+from stream_hc.maxmargin import passes, solver
 from stream_hc.maxmargin.passes import Point, joined_step, local_passes
 from stream_hc.maxmargin.solver import Limits, ascend
 from stream_hc.maxmargin.window import row_problem
 from tests.strategies import size
+from tests.test_interrupts import numba_was_interrupted
 
 N_FEATURES = 1024
 LOSSES = [{}, {"costs": "sibling"}, {"costs": "subtree"}, {"loss": "symmetric_difference"}]
@@ -278,7 +279,7 @@ def test_an_interrupted_fit_leaves_what_it_has_with_its_gap(monkeypatch):
         calls.append(1)
         gain = real(*arguments)
         if len(calls) == 5:
-            raise KeyboardInterrupt
+            numba_was_interrupted()
         return gain
 
     monkeypatch.setattr(passes, "visit", interrupted)
@@ -292,6 +293,24 @@ def test_an_interrupted_fit_leaves_what_it_has_with_its_gap(monkeypatch):
     assert check.dual_objective_ == pytest.approx(model.dual_objective_, rel=1e-9)
     assert check.duality_gap_ == pytest.approx(model.duality_gap_, rel=1e-6)
     assert (check.predict_many(X) != model.predict_many(X)).nnz == 0
+
+
+def test_interrupted_while_it_works_out_the_gap_it_does_so_once_more(monkeypatch):
+    taxonomy, X, Y = news(20)
+    real, calls = solver._all_gaps, []
+
+    def interrupted(problem, here, gaps, *others):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(problem, here, gaps, *others)
+
+    monkeypatch.setattr(solver, "_all_gaps", interrupted)
+    model = HM3(taxonomy, n_features=N_FEATURES, tol=1e-12)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert (model.stopped_, len(calls)) == ("interrupted", 3)
+    assert 0 < model.duality_gap_ < math.inf
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():

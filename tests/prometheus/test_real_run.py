@@ -21,7 +21,13 @@ WARM_UP, CALM, CHANGED = 2600, 1400, 1200  # documents; the change is in the mid
 PAUSE = 0.009  # seconds
 EXPRESSIONS = expressions(json.loads(DASHBOARD.read_text()))
 # What a job on files has not got, and what did not happen in this one.
-MISSING = {"streamhc_consumer_lag_records", "streamhc_transactions", "streamhc_stored_instances"}
+MISSING = {
+    "streamhc_consumer_lag_records",
+    "streamhc_transactions",
+    "streamhc_stored_instances",
+    "streamhc_model_age_seconds",
+    "streamhc_model_versions",
+}
 UNHAPPENED = ("process_start_time_seconds", "job_instance:streamhc_refits_failed:total", "ALERTS")
 
 

@@ -31,6 +31,16 @@ def _check_trigger(job: Configured) -> Iterator[str]:
         yield f"{place}: refit.enabled, but nothing would begin a fit: set one of {triggers}"
 
 
+def _check_workers(job: Configured) -> Iterator[str]:
+    refit = job.config.refit
+    if refit.scheduler is not None and refit.workers > 1:
+        place = job.place("refit.workers", "refit.scheduler")
+        yield (
+            f"{place}: refit.workers is {refit.workers}, processes of this machine, and refit.scheduler is "
+            "a cluster instead: leave one of them out"
+        )
+
+
 def _check_files(job: Configured) -> Iterator[str]:
     for one, other in combinations((*READ, *WRITTEN), 2):
         first, second = job.value(one), job.value(other)
@@ -71,6 +81,7 @@ CHECKS: list[tuple[tuple[str, ...], Callable[[Configured], Iterator[str]]]] = [
     (("refit.least", "refit.window"), _at_most("refit.least", "refit.window")),
     (("judge.least", "judge.sample"), _at_most("judge.least", "judge.sample")),
     (("refit.enabled", "refit.every", "refit.seconds", "refit.drift"), _check_trigger),
+    (("refit.workers", "refit.scheduler"), _check_workers),
     ((*READ, *WRITTEN), _check_files),
     (("stream.follow", "stream.documents", "stream.labels"), _check_follow),
     (("http.enabled", "http.host", "http.token_file", "http.certificate", "http.key"), _check_http),

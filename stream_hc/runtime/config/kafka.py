@@ -24,13 +24,19 @@ class KafkaConfig(Table, frozen=True):
     labels
         Topic of labels that come later.
     predictions
-        Topic of predictions.
+        Topic of predictions; "none" only learns.
     dead_letters
         Topic of records that cannot be used, as they came, with the reason in headers.
     requests
         Topic of documents worth a label.
     events
         Topic of what happens to the models, and of their running H-loss.
+    models
+        Topic of models: written after every snapshot, followed by predictors. `train` and `predict` call it
+        models if it has no other name.
+    model_store
+        Folder for models, or an address that fsspec can reach, such as s3://bucket/models; the topic has
+        only pointers then.
     group
         Name of the job among those that read these topics, and of its transactions.
     instance
@@ -84,10 +90,12 @@ class KafkaConfig(Table, frozen=True):
     bootstrap: Text = "127.0.0.1:9092"
     documents: Name = "documents"
     labels: Name | None = "labels"
-    predictions: Name = "predictions"
+    predictions: Name | None = "predictions"
     dead_letters: Name | None = "dead-letters"
     requests: Name | None = None
     events: Name | None = "model-events"
+    models: Name | None = None
+    model_store: Text | None = None
     group: Name = "stream-hc"
     instance: Name | None = None
     start: Literal["earliest", "latest"] = "earliest"

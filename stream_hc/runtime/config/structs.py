@@ -22,6 +22,8 @@ __all__ = [
     "StreamConfig",
 ]
 
+Address = Annotated[str, Meta(pattern=r"^[a-z]+://[^\s/]+$")]
+
 
 class StreamConfig(Table, frozen=True):
     """What is read and written.
@@ -139,6 +141,11 @@ class RefitConfig(Table, frozen=True):
         long as no fit reaches `max_seconds`.
     lag
         See `in_step`.
+    workers
+        Processes that the documents of a fit are spread over; more than one needs the extra `distributed`.
+        Each may use `max_memory`.
+    scheduler
+        Address of a Dask cluster to fit on instead, such as tcp://127.0.0.1:8786; trust it.
     """
 
     enabled: bool = False
@@ -157,6 +164,8 @@ class RefitConfig(Table, frozen=True):
     warm: bool = True
     in_step: bool = False
     lag: Count = 200
+    workers: Annotated[int, Meta(ge=1, le=1024)] = 1
+    scheduler: Address | None = None
 
 
 class JudgeConfig(Table, frozen=True):

@@ -30,7 +30,7 @@ EXIT_FAILED, EXIT_MEMORY, EXIT_ALONE = 65, 66, 67  # of the worker
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What the worker is told: which fit it is, whose dual variables to begin with, and settings of HM3."""
+    """What the worker is told: the fit, whose dual variables to begin with, settings of HM3, who helps."""
 
     number: int
     warm: int | None
@@ -40,12 +40,25 @@ class Task(msgspec.Struct, frozen=True):
     tol: float
     max_seconds: float | None
     max_memory: int
+    workers: int = 1
+    scheduler: str | None = None
 
     @classmethod
     def of(cls, number: int, warm: int | None, config: RefitConfig) -> Self:
         """Return the task of one fit."""
         limit = config.max_seconds if math.isfinite(config.max_seconds) else None  # JSON knows no infinity
-        return cls(number, warm, config.loss, config.costs, config.C, config.tol, limit, config.max_memory)
+        return cls(
+            number,
+            warm,
+            config.loss,
+            config.costs,
+            config.C,
+            config.tol,
+            limit,
+            config.max_memory,
+            config.workers,
+            config.scheduler,
+        )
 
 
 @register

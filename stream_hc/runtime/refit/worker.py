@@ -2,6 +2,7 @@
 
 It is told what to do by a file and answers by files (see `refit.files`), so nothing is ever pickled. It has a
 low priority and limited memory, and ends when its standard input does: when whoever began it is gone.
+Processes that help it have the same priority and the same limit, and end with it.
 """
 
 import os
@@ -9,7 +10,7 @@ import resource
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from scipy.sparse import csr_array
 from stream_hc import snapshot
 from stream_hc.kernels import Longs
 from stream_hc.maxmargin import HM3
+from stream_hc.maxmargin.crew import Workers
+from stream_hc.maxmargin.distributed import dask_workers
 from stream_hc.runtime.refit.files import EXIT_ALONE, EXIT_FAILED, EXIT_MEMORY, Duals, FitFiles, Task
 from stream_hc.runtime.window import Window, WindowArrays
 from stream_hc.taxonomy import Taxonomy
@@ -62,12 +65,26 @@ def fit(folder: Path, task: Task) -> None:
         n_features=window.n_features,
         seed=task.number,
     )
-    n_warm = _fit(model, rows, _warm_start(folder, task.warm, rows.numbers), files.progress)
+    warm = _warm_start(folder, task.warm, rows.numbers)
+    with _workers(task) as workers:
+        n_warm = _fit(model, rows, warm, files.progress, workers)
     extra = {"number": task.number, "epochs": len(model.history_) - 1, "warm_rows": n_warm}
     snapshot.save(files.model, {"model": model, "duals": Duals(rows.numbers, model.duals_)}, extra=extra)
 
 
-def _fit(model: HM3, rows: WindowArrays, warm: tuple[Any, Longs] | None, progress: Path) -> int:
+def _workers(task: Task) -> AbstractContextManager[Workers | None]:
+    if task.scheduler is not None:
+        return dask_workers(scheduler=task.scheduler)
+    return dask_workers(task.workers) if task.workers > 1 else nullcontext()
+
+
+def _fit(
+    model: HM3,
+    rows: WindowArrays,
+    warm: tuple[Any, Longs] | None,
+    progress: Path,
+    workers: Workers | None = None,
+) -> int:
     """Fit the model; return how many documents began with the dual variables they had."""
     n_rows = rows.numbers.size
     X = csr_array((rows.values, rows.indices, rows.indptr), shape=(n_rows, model.n_features))
@@ -83,9 +100,9 @@ def _fit(model: HM3, rows: WindowArrays, warm: tuple[Any, Longs] | None, progres
     if warm is not None:
         # The duals may be of another taxonomy; whatever else is wrong is found again without them.
         with suppress(ValueError):
-            model.fit(X, Y, warm_start=warm, progress=tell)
+            model.fit(X, Y, warm_start=warm, progress=tell, workers=workers)
             return int((warm[1] >= 0).sum())
-    model.fit(X, Y, progress=tell)
+    model.fit(X, Y, progress=tell, workers=workers)
     return 0
 
 

@@ -56,6 +56,10 @@ class Catalogue:
         self.model_info = Gauge(
             "model_info", "Who answers, and the documents it knew when it began to.", "model", "version"
         )
+        self.model_age = Gauge("model_age_seconds", "Since the model that answers was saved.", "model")
+        self.model_versions = Count(
+            "model_versions", "Versions of models that were published, taken or refused.", "outcome"
+        )
         self.drift_detected = Count("drift_detected", "Changes of the running H-loss.")
         self.consumer_lag = Gauge(
             "consumer_lag_records", "Records that were not consumed yet.", "topic", "partition"

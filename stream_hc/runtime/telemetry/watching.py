@@ -8,7 +8,7 @@ see goes on: it comes from the state of the stream.
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -192,6 +192,11 @@ class Telemetry(Watcher[Work], Collector):
             self.catalogue.transactions.add(1, outcome)
             if seconds is not None:
                 self.catalogue.commit_duration.observe(seconds)
+
+    def set_published(self, counts: Mapping[str, int]) -> None:
+        """Say how many versions of the model were published, by outcome, since the process began."""
+        with self.lock:
+            self.catalogue.model_versions.values |= {(name,): float(n) for name, n in counts.items()}
 
     @property
     def is_ready(self) -> bool:

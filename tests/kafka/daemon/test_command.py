@@ -184,7 +184,8 @@ def test_transactions_are_counted_once():
     topics = TopicsTelemetry(
         SimpleNamespace(set_ready=told.append, transaction=lambda *what: told.append(what))
     )
-    job = SimpleNamespace(transactions=SimpleNamespace(counts=Counter(committed=2, aborted=1), seconds=0.5))
+    transactions = SimpleNamespace(counts=Counter(committed=2, aborted=1), seconds=0.5)
+    job = SimpleNamespace(transactions=transactions, publisher=None)
     topics.processed(job, None)
     assert told == [("committed", 0.5), ("committed", 0.5), ("aborted", None)]
     job.transactions.counts["committed"] += 1

@@ -26,7 +26,7 @@ def look(monkeypatch):
     def look(found=FOUND, findings=(), kept=lambda folder: None):
         notes, ages = [], []
 
-        def check_cluster(admin, kafka, topics, age):
+        def check_cluster(admin, kafka, topics, age, reading):
             ages.append(age)
             return iter(findings)
 

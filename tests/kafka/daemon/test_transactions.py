@@ -19,10 +19,10 @@ from kafka.errors import (
 )
 
 from consumers.daemon.membership import Fenced, LostPartitions, Membership
-from consumers.daemon.patience import FENCED, Interrupted
 from consumers.daemon.transactions import Message, Transactions
 from consumers.errors import KafkaProblem
 from consumers.offsets import Named, offsets_to_commit
+from consumers.patience import FENCED, Interrupted
 from consumers.settings import client_settings
 from stream_hc.runtime.config import KafkaConfig
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from consumers.daemon.watchdog import Watchdog, timed
+from consumers.watchdog import Watchdog, timed
 
 
 def test_a_call_in_time_returns_what_it_returns():
@@ -83,9 +83,7 @@ def test_the_time_counts_from_when_it_is_entered():
 
 
 def test_by_itself_it_ends_the_process_with_a_code_of_its_own():
-    code = (
-        "import time\nfrom consumers.daemon.watchdog import Watchdog\nwith Watchdog(0.1):\n    time.sleep(60)"
-    )
+    code = "import time\nfrom consumers.watchdog import Watchdog\nwith Watchdog(0.1):\n    time.sleep(60)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
     assert done.returncode == 7
     assert done.stderr.decode().endswith("error: nothing has moved for 0.1 s: ending, to be started again\n")

@@ -3,8 +3,8 @@
 import pytest
 from kafka import errors
 
-from consumers.daemon.patience import FENCED, HOPELESS, LONGEST, SHORTEST, Interrupted, Patience
 from consumers.errors import KafkaProblem
+from consumers.patience import FENCED, HOPELESS, LONGEST, SHORTEST, Interrupted, Patience
 from stream_hc.runtime.config import KafkaConfig
 
 AWAY = errors.NodeNotReadyError("broker 1")

@@ -1,0 +1,1 @@
+"""Models in a topic: trainers publish versions, predictors follow them."""

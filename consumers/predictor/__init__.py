@@ -1,0 +1,1 @@
+"""Predictors: any number in one group, each follows the models that trainers publish."""
