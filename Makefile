@@ -5,7 +5,7 @@ BENCH_VENV ?= .venv-bench
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-runtime bench-kafka bench-telemetry bench-guard kafka shots format clean
+.PHONY: help demo demo-cluster test check test-compiled test-plain readme pages soak bench bench-deep bench-maxmargin bench-distributed bench-runtime bench-kafka bench-scale bench-telemetry bench-guard kafka shots format clean
 
 help:  ## show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -29,6 +29,9 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/.demo  ## a synthetic news stream, learned while it streams by
 	@$(BIN)/stream-hc demo
+
+demo-cluster: $(VENV)/.demo  ## trainers and predictors on a broker of their own: two are killed, nothing is lost
+	@$(BIN)/python -m deploy.cluster_demo
 
 check: $(VENV)/.dev  ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -78,11 +81,17 @@ bench-deep: $(BENCH_VENV)/.bench  ## large taxonomies beside the peers, written 
 bench-maxmargin: $(BENCH_VENV)/.bench  ## H-M³ beside liblinear, written to docs/max-margin-speed.md
 	$(BENCH_VENV)/bin/python -m bench.maxmargin
 
+bench-distributed: $(VENV)/.dev  ## H-M³ fitted by two processes beside one, written to docs/distributed-refit.md
+	$(BIN)/python -m bench.distributed
+
 bench-runtime: $(VENV)/.dev  ## where the time of the runtime goes, written to docs/runtime-speed.md
 	$(BIN)/python -m bench.runtime
 
 bench-kafka: $(VENV)/.dev  ## the Kafka daemon beside a bare loop, written to docs/kafka-speed.md
 	$(BIN)/python -m bench.kafka
+
+bench-scale: $(VENV)/.dev  ## predictors, trainers of shards and published models, written to docs/scale-speed.md
+	$(BIN)/python -m bench.scale
 
 kafka: $(VENV)/.demo  ## Apache Kafka on 127.0.0.1:9092 until Ctrl-C
 	@$(BIN)/python deploy/kafka/broker.py run

@@ -62,6 +62,32 @@ because they take too long.
 
 H-M³ with ℓ_H̃ and subtree costs on `{drawn}`. Above: dual objective and what it is at most (objective + gap),
 below: the loss it is trained for on the test documents. {curve}
+
+## More than one process
+
+`HM3.fit` takes workers that share the documents, processes of this machine or those of a Dask cluster
+(`pip install "stream_hc[distributed]"`):
+
+```python
+from stream_hc.maxmargin.distributed import dask_workers
+
+if __name__ == "__main__":  # the processes import this file
+    with dask_workers(2) as workers:  # or dask_workers(scheduler="tcp://127.0.0.1:8786")
+        model = HM3(taxonomy).fit(X, Y, workers=workers)
+```
+
+`stream-hc refit` and `stream-hc run --refit` do the same with `--workers 2` or `--scheduler
+tcp://HOST:PORT` ([cli.md](cli.md#refit)). Each worker makes CSGA passes over its documents, sixteen chunks
+a pass; after each chunk they tell each other which dual variables changed. At the end of an epoch the
+objective of all together is worked out. If it is lower than before, a joined step goes back to the highest
+point on the way, so it never falls; the duality gap is that of the joined model. Where exchanges lead
+nowhere, as with one document in all shards, an epoch is one pass and a joined step. Progress and limits are
+those of one process; `workers.cancel()`, or Ctrl-C, ends the fit with what it has. A worker that is killed
+is replaced and told again what it missed: the model has the same bits, and they depend on the seed and on
+the number of shards alone. Workers of Dask exchange pickled objects: use a scheduler only if you trust it.
+Every worker holds all rows and a copy of the weights; `max_memory` counts those on this machine.
+
+[distributed-refit.md](distributed-refit.md) has what that saves.
 """
 
 
