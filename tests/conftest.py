@@ -1,6 +1,7 @@
 """What all tests share: the folder of real data sets, which may be missing, and an unhurried hypothesis."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,11 @@ from hypothesis import settings
 from tests.strategies import examples
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# Whoever starts the tests in the background may have them ignore Ctrl-C, and so all that they start; with a
+# handler here, it is as in a terminal again.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Uncompiled kernels and first compilations take their time: a slow example is no failure.
 settings.register_profile("stream_hc", deadline=None, derandomize=True, max_examples=examples(100))
